@@ -1,0 +1,319 @@
+"""The repository keeps its own house rules: what lies where, what is pinned, what is shipped."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+RUNTIME_LOCK = ROOT / "deploy" / "requirements.lock"
+DEVELOPMENT_LOCK = ROOT / "tests" / "requirements.lock"
+GRPCURL_LOCK = ROOT / "tests" / "grpcurl.lock"
+LOCKS = (RUNTIME_LOCK, DEVELOPMENT_LOCK, GRPCURL_LOCK)
+GENERATED = "clients/python/buraco"
+PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+OWN_PACKAGES = [package for package in PACKAGES if package != GENERATED]
+
+TOP_LEVEL = {
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "bots",
+    "clients",
+    "deploy",
+    "protos",
+    "pyproject.toml",
+    "service",
+    "tests",
+}
+
+# Spelled in halves, so that this file does not hold what it looks for.
+FOREIGN_HOSTS = tuple(
+    "".join(halves)
+    for halves in (
+        ("pypi", ".org"),
+        ("python", "hosted.org"),
+        ("registry.", "npmjs"),
+        ("proxy.", "golang.org"),
+        ("crates", ".io"),
+        ("deb.", "debian.org"),
+    )
+)
+
+# A checkout may lie right under these, which say nothing about a machine.
+COMMON_FOLDERS = {
+    Path(name)
+    for name in (
+        "/",
+        "/app",
+        "/data",
+        "/home",
+        "/mnt",
+        "/opt",
+        "/src",
+        "/srv",
+        "/tmp",
+        "/usr/src",
+        "/workspace",
+    )
+}
+
+
+class Pin(NamedTuple):
+    """One locked package: its exact requirement and the hashes of its files."""
+
+    requirement: Requirement
+    hashes: frozenset[str]
+
+    @property
+    def version(self) -> Version:
+        (specifier,) = self.requirement.specifier
+        return Version(specifier.version)
+
+
+def tracked() -> list[Path]:
+    """Files of the repository as git knows them, those about to be added included."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return [ROOT / name for name in listing.split("\0") if name and (ROOT / name).is_file()]
+
+
+def texts() -> list[tuple[str, str]]:
+    """Every tracked text file: its path in the repository and what it says."""
+    found = []
+    for path in tracked():
+        content = path.read_bytes()
+        if b"\0" not in content:
+            found.append((path.relative_to(ROOT).as_posix(), content.decode("utf-8")))
+    return found
+
+
+def pins(lock: Path) -> dict[NormalizedName, Pin]:
+    """Parse a lock by its whole grammar; any other line fails."""
+    lines = [line for line in lock.read_text().splitlines() if not line.lstrip().startswith("#")]
+    found: dict[NormalizedName, Pin] = {}
+    for entry in re.split(r"\n(?=\S)", "\n".join(lines)):
+        head, *rest = (line.strip().removesuffix("\\").rstrip() for line in entry.splitlines())
+        requirement = Requirement(head)
+        assert [specifier.operator for specifier in requirement.specifier] == ["=="], head
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", line) for line in rest), rest
+        assert canonicalize_name(requirement.name) not in found, f"{head} is pinned twice"
+        found[canonicalize_name(requirement.name)] = Pin(requirement, frozenset(rest))
+    return found
+
+
+def wanted(*extras: str) -> list[Requirement]:
+    """The direct requirements of the distribution with the given extras, as pyproject.toml states them."""
+    project = PROJECT["project"]
+    stated = list(project["dependencies"])
+    for extra in extras:
+        stated += project["optional-dependencies"][extra]
+    return [Requirement(line) for line in stated]
+
+
+def group(name: str) -> list[Requirement]:
+    """A dependency group of pyproject.toml."""
+    return [Requirement(line) for line in PROJECT["dependency-groups"][name]]
+
+
+# ---- what lies where -------------------------------------------------------------------------------
+
+
+def test_top_level() -> None:
+    """The top level holds the parts of the house and nothing else, hidden files aside."""
+    names = {path.relative_to(ROOT).parts[0] for path in tracked()}
+    assert {name for name in names if not name.startswith(".")} <= TOP_LEVEL
+
+
+def test_packages_are_all_shipped() -> None:
+    """Every package in the source folders stands in the wheel's list, and the other way round."""
+    parents = [ROOT / name for name in PROJECT["tool"]["hatch"]["build"]["dev-mode-dirs"]]
+    on_disk = {path.parent.relative_to(ROOT).as_posix() for p in parents for path in p.glob("*/__init__.py")}
+    assert on_disk == set(PACKAGES)
+
+
+def test_packages_are_typed() -> None:
+    """Every package of the distribution says that it carries types."""
+    assert [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()] == []
+
+
+def test_modules_are_small() -> None:
+    """A module of ours has one reason to change and so at most 400 lines."""
+    too_long = {
+        path.relative_to(ROOT).as_posix(): lines
+        for package in OWN_PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if (lines := len(path.read_text().splitlines())) > 400
+    }
+    assert too_long == {}
+
+
+def test_rules_import_only_the_standard_library() -> None:
+    """The rules import the standard library and themselves, at any depth of any function."""
+    foreign = set()
+    for path in (ROOT / "service" / "buraco_rules").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module or ""]
+            tops = {name.partition(".")[0] for name in names}
+            foreign |= {(path.name, top) for top in tops - sys.stdlib_module_names - {"buraco_rules"}}
+    assert foreign == set()
+
+
+# ---- what the texts may say ------------------------------------------------------------------------
+
+
+def test_no_registry_host() -> None:
+    """No file names the host of a package registry: where packages come from is the machine's affair."""
+    assert [(name, host) for name, text in texts() for host in FOREIGN_HOSTS if host in text] == []
+
+
+def test_no_machine_path() -> None:
+    """No tracked file names the folder of this checkout, of its neighbours or the home of who works on it."""
+    private = {ROOT, ROOT.parent, Path.home()} - COMMON_FOLDERS
+    mention = re.compile("|".join(rf"(?<![\w.}}/-]){re.escape(str(path))}(?![\w.-])" for path in private))
+    assert [(name, match[0]) for name, text in texts() if (match := mention.search(text))] == []
+
+
+def test_text_files_are_tidy() -> None:
+    """Text files end in one newline and hold neither carriage returns nor spaces at line ends."""
+    untidy = {
+        name
+        for name, text in texts()
+        if "\r" in text or re.search(r"[ \t]$", text, re.MULTILINE) or (text and not re.search(r"[^\n]\n\Z", text))
+    }
+    assert {name for name in untidy if not name.startswith(GENERATED)} == set()
+
+
+# ---- what is pinned --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.relative_to(ROOT).as_posix())
+def test_lock_is_hashed(lock: Path) -> None:
+    """A lock holds exact pins with hashes and nothing else: no address, no option, no path."""
+    locked = pins(lock)
+    assert locked
+    assert {name for name, pin in locked.items() if not pin.hashes} == set()
+
+
+def test_locks_agree() -> None:
+    """The development lock holds the runtime lock, file for file, so that both fit into one environment."""
+    runtime, development = pins(RUNTIME_LOCK), pins(DEVELOPMENT_LOCK)
+    assert {name: pin for name, pin in runtime.items() if development.get(name) != pin} == {}
+    assert len(runtime) < len(development)
+    assert not pins(GRPCURL_LOCK).keys() & development.keys()
+
+
+@pytest.mark.parametrize(
+    ("lock", "requirements"),
+    [
+        (RUNTIME_LOCK, wanted("server", "bots") + group("build")),
+        (DEVELOPMENT_LOCK, wanted("server", "bots", "dev") + group("build")),
+        (GRPCURL_LOCK, group("grpcurl")),
+    ],
+    ids=["runtime", "development", "grpcurl"],
+)
+def test_lock_is_current(lock: Path, requirements: list[Requirement]) -> None:
+    """A lock pins every requirement of pyproject.toml at a version that pyproject.toml allows."""
+    locked = pins(lock)
+    stale = [
+        str(requirement)
+        for requirement in requirements
+        if (pin := locked.get(canonicalize_name(requirement.name))) is None
+        or not requirement.specifier.contains(pin.version)
+    ]
+    assert stale == []
+
+
+def test_environment_is_the_locked_one() -> None:
+    """What the tests run on is what the development lock says."""
+    installed = {canonicalize_name(d.name): Version(d.version) for d in importlib.metadata.distributions()}
+    applicable = {
+        name: pin.version
+        for name, pin in pins(DEVELOPMENT_LOCK).items()
+        if pin.requirement.marker is None or pin.requirement.marker.evaluate()
+    }
+    assert {name: version for name, version in applicable.items() if installed.get(name) != version} == {}
+
+
+def test_floors_reach_the_generator() -> None:
+    """The oldest grpcio and protobuf that pyproject.toml allows still load the generated code."""
+    floors: dict[str, Version] = {
+        requirement.name: Version(specifier.version)
+        for requirement in wanted()
+        for specifier in requirement.specifier
+        if specifier.operator == ">="
+    }
+    generated = "".join(path.read_text() for path in (ROOT / GENERATED).rglob("*_pb2*.py"))
+    grpc_versions = set(re.findall(r"GRPC_GENERATED_VERSION = '([\d.]+)'", generated))
+    protobuf_versions = set(re.findall(r"Protobuf Python Version: ([\d.]+)", generated))
+    assert len(grpc_versions) == len(protobuf_versions) == 1
+    assert floors["grpcio"] >= Version(grpc_versions.pop())
+    assert floors["protobuf"] >= Version(protobuf_versions.pop())
+
+
+# ---- what is shipped -------------------------------------------------------------------------------
+
+
+def test_command_runs() -> None:
+    """The installed command lists its subcommands."""
+    (script,) = PROJECT["project"]["scripts"]
+    command = Path(sysconfig.get_path("scripts")) / script
+    answer = subprocess.run([command, "--help"], capture_output=True, text=True, check=False, timeout=60)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    for subcommand in PROJECT["project"]["entry-points"]["buraco.commands"]:
+        assert re.search(rf"^  {subcommand}\b", answer.stdout, re.MULTILINE), answer.stdout
+
+
+@pytest.mark.parametrize("name", sorted(PROJECT["project"]["entry-points"]["buraco.commands"]))
+def test_subcommand_loads(name: str) -> None:
+    """Every subcommand is registered as installed metadata and loads as a command of that name."""
+    (entry,) = importlib.metadata.entry_points(group="buraco.commands", name=name)
+    command = entry.load()
+    assert isinstance(command, click.Command)
+    assert command.name == name
+
+
+def test_wheel_holds_the_packages(tmp_path: Path) -> None:
+    """A wheel holds every package whole, with its licence, and nothing beside them."""
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        timeout=100,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    shipped = {name for name in names if ".dist-info/" not in name}
+    on_disk = {
+        path.relative_to((ROOT / package).parent).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert shipped == on_disk
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
