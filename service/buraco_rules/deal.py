@@ -1,0 +1,135 @@
+"""The state of a deal: immutable values only, hidden cards included."""
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from buraco_rules.melds import Meld
+from buraco_rules.rule_sets import RuleSet
+
+HAND_SIZE: Final = 11
+POTS: Final = 2
+CLOSING_BONUS: Final = 100
+NO_POT_PENALTY: Final = 100
+UNUSED_POT_PENALTY: Final = 100
+MAX_UNDO_STEPS: Final = 128
+"""More plays than a turn has cards for: only wilds moved to and fro could go on for ever."""
+
+
+class Phase(IntEnum):
+    """What the seat to move has to do."""
+
+    DRAW = 1
+    MELD = 2
+    OVER = 3
+
+
+class Ending(IntEnum):
+    """Why a deal ended."""
+
+    NONE = 0
+    """The deal is running."""
+    CLOSED = 1
+    """A player closed (R7.1)."""
+    STOCK = 2
+    """The stock ran out (R8.1, R8.2)."""
+    MAX_TURNS = 3
+    """The limit of turns was reached (R8.3)."""
+    TWOS_BURACO = 4
+    """A buraco of 2s won the match (R7.3)."""
+
+
+class Match(NamedTuple):
+    """Where a match stands (R10)."""
+
+    deal_number: int = 1
+    scores: tuple[int, int] = (0, 0)
+    """One a side, finished deals only."""
+    starter: int = 0
+    """The seat that started the first deal."""
+    target_score: int = 0
+    """0 = a match of one deal."""
+
+
+class Side(NamedTuple):
+    """One side's part of the table."""
+
+    melds: tuple[Meld, ...] = ()
+    pots_taken: int = 0
+    unplayed_pots: tuple[int, ...] = ()
+    """Seats that took a pot and have not played a card of it yet (R9.1), in order."""
+    opening_required: int = 0
+    """Points still to open with; 0 once opened, or where no minimum binds (R11.2)."""
+    opening_penalties: int = 0
+    """Charged in this deal for failed openings, as a positive number (R11.2)."""
+
+
+class UndoStep(NamedTuple):
+    """What a play of this turn changed, so that it can be taken back (R11.4)."""
+
+    meld: int
+    before: Meld | None
+    """The meld as it was; None when the play made it."""
+    cards: tuple[int, ...]
+    locked_card: int
+    must_meld: int
+    unplayed_pot: bool
+
+
+class Turn(NamedTuple):
+    """What binds the seat to move for the rest of its turn."""
+
+    number: int = 1
+    locked_card: int = 0
+    """The only card of a taken pile, not to be discarded in this turn (R3.3); 0 = none."""
+    must_meld: int = 0
+    """The top card of a closed pile, which the next move must meld (R3.4); 0 = none."""
+    opening_attempt: bool = False
+    """Whether an opening attempt is running (R11.2)."""
+    undo: tuple[UndoStep, ...] = ()
+    """What can be taken back, oldest first (R11.4)."""
+
+
+class Deal(NamedTuple):
+    """One deal of a match. Seats are numbered clockwise; side = seat mod 2."""
+
+    rules: RuleSet
+    seats: int
+    match: Match
+    stock: tuple[int, ...]
+    """The top card is the last."""
+    pile: tuple[int, ...]
+    """The top card is the last."""
+    pots: tuple[tuple[int, ...], ...]
+    """Still on the table; the next to be taken is the first."""
+    hands: tuple[tuple[int, ...], ...]
+    """One a seat, sorted."""
+    sides: tuple[Side, Side]
+    seat_to_move: int
+    """The last that moved once the deal is over."""
+    phase: Phase
+    turn: Turn
+    ending: Ending = Ending.NONE
+
+    @property
+    def hand(self) -> tuple[int, ...]:
+        """The hand of the seat to move."""
+        return self.hands[self.seat_to_move]
+
+    @property
+    def side(self) -> Side:
+        """The side of the seat to move."""
+        return self.sides[self.seat_to_move & 1]
+
+    @property
+    def starter(self) -> int:
+        """The seat that starts this deal (R2.3)."""
+        return (self.match.starter + self.match.deal_number - 1) % self.seats
+
+    def with_hand(self, hand: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        """All hands, the one of the seat to move replaced."""
+        seat = self.seat_to_move
+        return (*self.hands[:seat], hand, *self.hands[seat + 1 :])
+
+    def with_side(self, side: Side) -> tuple[Side, Side]:
+        """Both sides, the one of the seat to move replaced."""
+        return (self.sides[0], side) if self.seat_to_move & 1 else (side, self.sides[1])

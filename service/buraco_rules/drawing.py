@@ -1,0 +1,35 @@
+"""The draw that begins a turn (R3.1 to R3.5)."""
+
+from buraco_rules.deal import Deal, Phase, Turn
+from buraco_rules.lays import can_lay
+from buraco_rules.moves import DrawStock, TakePile
+from buraco_rules.violations import Violation
+
+
+def draw_violation(deal: Deal, move: DrawStock | TakePile) -> Violation | None:
+    """Why the turn may not begin with this draw; None if it may."""
+    if deal.phase is not Phase.DRAW:
+        return Violation.ALREADY_DRAWN
+    if isinstance(move, DrawStock):
+        return None if deal.stock else Violation.STOCK_EMPTY
+    rules, pile = deal.rules, deal.pile
+    if not pile:
+        return Violation.PILE_EMPTY
+    if rules.makart and len(pile) == 1 and len(deal.hand) == 1 and deal.stock:
+        return Violation.MAKART
+    if rules.closed_pile and not can_lay(with_pile(deal)):
+        return Violation.TOP_CARD_UNUSABLE
+    return None
+
+
+def with_pile(deal: Deal) -> Deal:
+    """The deal after the pile was taken: of a closed pile only the top card joins the hand yet (R3.4)."""
+    rules, pile = deal.rules, deal.pile
+    taken = pile[-1:] if rules.closed_pile else pile
+    locked = pile[0] if rules.single_card_lock and len(pile) == 1 else 0
+    return deal._replace(
+        pile=pile[: len(pile) - len(taken)],
+        hands=deal.with_hand(tuple(sorted(deal.hand + taken))),
+        phase=Phase.MELD,
+        turn=Turn(deal.turn.number, locked, pile[-1] if rules.closed_pile else 0),
+    )

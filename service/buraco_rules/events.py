@@ -1,0 +1,168 @@
+"""What happened, hidden cards included: whoever passes events on leaves out what the receiver may not know."""
+
+from dataclasses import dataclass
+
+from buraco_rules.deal import Ending
+from buraco_rules.melds import Meld
+from buraco_rules.scores import DealScore
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """The deal was dealt (R2)."""
+
+    deal_number: int
+    starter: int
+    upcard: int
+    """The first discard; 0 where none is turned up."""
+    hands: tuple[tuple[int, ...], ...]
+    """One a seat."""
+    stock_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drew:
+    """A card was drawn from the stock."""
+
+    seat: int
+    card: int
+    stock_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TookPile:
+    """The pile was taken: all cards of an open pile, only the top card of a closed one. `size` tells how many there
+    were.
+    """
+
+    seat: int
+    cards: tuple[int, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TookRest:
+    """The rest of a closed pile joined the hand (R3.4)."""
+
+    seat: int
+    cards: tuple[int, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Melded:
+    """A new meld was laid."""
+
+    seat: int
+    meld_index: int
+    meld: Meld
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOff:
+    """Cards were laid off; `meld` is the arrangement chosen (R5.4)."""
+
+    seat: int
+    meld_index: int
+    cards: tuple[int, ...]
+    meld: Meld
+
+
+@dataclass(frozen=True, slots=True)
+class WildMoved:
+    """A wild was moved to the other end of a run (R5.2)."""
+
+    seat: int
+    meld_index: int
+    meld: Meld
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """A card was discarded, which ended the turn."""
+
+    seat: int
+    card: int
+
+
+@dataclass(frozen=True, slots=True)
+class PotTaken:
+    """A pot was picked up (R6.1)."""
+
+    seat: int
+    in_flight: bool
+    cards: tuple[int, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class PotsJoined:
+    """The pots left became the stock (R8.2)."""
+
+    stock_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A side reached its opening minimum (R11.2)."""
+
+    seat: int
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningFailed:
+    """An opening attempt fell short; everybody saw the cards that return (R11.2)."""
+
+    seat: int
+    cards: tuple[int, ...]
+    penalty: int
+    next_required: int
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The newest play of the turn was taken back; `meld` is None when it is gone (R11.4)."""
+
+    seat: int
+    meld_index: int
+    cards: tuple[int, ...]
+    meld: Meld | None
+
+
+@dataclass(frozen=True, slots=True)
+class DealEnded:
+    """The deal is over; now everybody may see the hands."""
+
+    ending: Ending
+    seat: int | None
+    """The seat that closed or melded the buraco of 2s."""
+    score: DealScore
+    hands: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchEnded:
+    """The match is over (R10); no winner in a draw."""
+
+    winner: int | None
+    scores: tuple[int, int]
+
+
+Event = (
+    Dealt
+    | Drew
+    | TookPile
+    | TookRest
+    | Melded
+    | LaidOff
+    | WildMoved
+    | Discarded
+    | PotTaken
+    | PotsJoined
+    | Opened
+    | OpeningFailed
+    | Undone
+    | DealEnded
+    | MatchEnded
+)

@@ -1,0 +1,165 @@
+"""What laying cards does to a deal, and whether the turn can be finished afterwards (R3.6, R4, R5)."""
+
+from buraco_rules.arrangements import MeldBook, meld_book
+from buraco_rules.cards import RANK
+from buraco_rules.deal import MAX_UNDO_STEPS, Deal, Side, Turn, UndoStep
+from buraco_rules.emptying import Emptied, emptied
+from buraco_rules.melds import Meld, MeldKind, card_points, is_winning_twos
+from buraco_rules.outcomes import Outcome
+from buraco_rules.violations import Violation
+
+
+def without(hand: tuple[int, ...], cards: tuple[int, ...]) -> tuple[int, ...]:
+    """The hand without these cards. Raises ValueError where it does not hold them."""
+    rest = list(hand)
+    for card in cards:
+        rest.remove(card)
+    return tuple(rest)
+
+
+def lay(deal: Deal, index: int | None, outcome: Outcome) -> Deal:
+    """The deal after cards of the hand were laid, as a new meld or on the meld `index`; the hand may then be empty.
+
+    Judges nothing: see `lay_violation`.
+    """
+    side, turn, seat = deal.side, deal.turn, deal.seat_to_move
+    hand = without(deal.hand, outcome.cards)
+    if index is None:
+        melds = (*side.melds, outcome.meld)
+    else:
+        melds = (*side.melds[:index], outcome.meld, *side.melds[index + 1 :])
+    unplayed = seat in side.unplayed_pots
+    required, attempt, undo = side.opening_required, False, turn.undo
+    if required:
+        points = sum([card_points(deal.rules, meld.cards) for meld in melds])
+        attempt = points < required
+        if not attempt:
+            required = 0
+    elif turn.must_meld and deal.pile:
+        undo = ()  # the rest of the pile is revealed to the player
+    else:
+        before = None if index is None else side.melds[index]
+        meld = len(side.melds) if index is None else index
+        undo = _remembering(
+            turn.undo, UndoStep(meld, before, outcome.cards, turn.locked_card, turn.must_meld, unplayed)
+        )
+    pile = deal.pile
+    if turn.must_meld:
+        hand = tuple(sorted(hand + pile))
+        pile = ()
+    locked = 0 if turn.locked_card in outcome.cards else turn.locked_card
+    return deal._replace(
+        pile=pile,
+        hands=deal.with_hand(hand),
+        sides=deal.with_side(
+            Side(
+                melds,
+                side.pots_taken,
+                tuple([s for s in side.unplayed_pots if s != seat]) if unplayed else side.unplayed_pots,
+                required,
+                side.opening_penalties,
+            )
+        ),
+        turn=Turn(turn.number, locked, 0, attempt, undo),
+    )
+
+
+def lay_violation(deal: Deal, index: int | None, outcome: Outcome) -> Violation | None:
+    """Why the turn may not go on with this lay; None if it may. Only what hands and obligations say: the cards fit."""
+    turn = deal.turn
+    if turn.must_meld and turn.must_meld not in outcome.cards:
+        return Violation.TOP_CARD_FIRST
+    if index is None and is_second_set(deal, outcome.meld):
+        return Violation.SECOND_SET
+    left = len(deal.hand) - len(outcome.cards) + (len(deal.pile) if turn.must_meld else 0)
+    if left >= 2:
+        return None
+    after = lay(deal, index, outcome)
+    return turn_violation(after, outcome.meld)
+
+
+def turn_violation(after: Deal, meld: Meld | None = None) -> Violation | None:
+    """Why the turn cannot be finished legally from here; None if it can. `meld` is the one just laid (R3.6)."""
+    if meld is not None and is_winning_twos(after.rules, meld):
+        return None
+    if not after.hand:
+        follows = emptied(after, after.side)
+        return follows if isinstance(follows, Violation) else None
+    return None if len(after.hand) >= 2 or _last_card_can_go(after) else Violation.DEAD_END
+
+
+def discard_violation(deal: Deal, card: int) -> Violation | None:
+    """Why this card of the hand may not be discarded now; None if it may (R3.3, R3.4, R3.6, R6, R7)."""
+    turn = deal.turn
+    if turn.must_meld:
+        return Violation.TOP_CARD_FIRST
+    if turn.locked_card == card and _is_locked(deal):
+        return Violation.CARD_LOCKED
+    if len(deal.hand) > 1 or turn.opening_attempt:  # a failed attempt returns its cards before the hand is judged
+        return None
+    follows = emptied(deal, deal.side, discard=card)
+    return follows if isinstance(follows, Violation) else None
+
+
+def discardable(deal: Deal) -> list[int]:
+    """Every face of the hand that may be discarded now, once."""
+    hand = deal.hand
+    if len(hand) == 1 or deal.turn.must_meld:
+        return [card for card in hand if discard_violation(deal, card) is None]
+    cards = list(dict.fromkeys(hand))
+    if deal.turn.locked_card in cards and _is_locked(deal):
+        cards.remove(deal.turn.locked_card)
+    return cards
+
+
+def _is_locked(deal: Deal) -> bool:
+    """Whether the hand holds only the locked copy of the locked card: with a twin, one of the two may go (R3.3)."""
+    return deal.hand.count(deal.turn.locked_card) < 2
+
+
+def is_second_set(deal: Deal, meld: Meld) -> bool:
+    """Whether a new meld is a set of a rank of which the side has one, where the rule set forbids it (R4.6)."""
+    if not deal.rules.one_set_per_rank or meld.kind is MeldKind.RUN:
+        return False
+    rank = RANK[meld.natural]
+    return any(other.kind is MeldKind.SET and RANK[other.natural] == rank for other in deal.side.melds)
+
+
+def with_moved_wild(deal: Deal, index: int, meld: Meld) -> Deal:
+    """The deal after a wild moved in the meld `index`, which is now `meld`."""
+    side, turn = deal.side, deal.turn
+    melds = (*side.melds[:index], meld, *side.melds[index + 1 :])
+    undo = turn.undo
+    if not side.opening_required:
+        unplayed = deal.seat_to_move in side.unplayed_pots
+        undo = _remembering(undo, UndoStep(index, side.melds[index], (), turn.locked_card, 0, unplayed))
+    return deal._replace(sides=deal.with_side(side._replace(melds=melds)), turn=turn._replace(undo=undo))
+
+
+def _remembering(undo: tuple[UndoStep, ...], step: UndoStep) -> tuple[UndoStep, ...]:
+    """The steps with one more; of a turn without end only the newest are kept."""
+    return (*undo[1 - MAX_UNDO_STEPS :], step)
+
+
+def _last_card_can_go(deal: Deal) -> bool:
+    """Whether the last card of the hand can be discarded or laid off, after moving wilds where that helps (R3.6)."""
+    (card,) = deal.hand
+    if discard_violation(deal, card) is None:
+        return True
+    book = meld_book(deal.rules)
+    for index, meld in enumerate(deal.side.melds):
+        for outcome in book.arrange(meld, (card,)):
+            after = lay(deal, index, outcome)
+            if is_winning_twos(deal.rules, outcome.meld) or isinstance(emptied(after, after.side), Emptied):
+                return True
+    return any(_last_card_can_go(after) for after in _after_wilds_came_home(deal, book))
+
+
+def _after_wilds_came_home(deal: Deal, book: MeldBook) -> list[Deal]:
+    """The deals after one wild was moved to its natural place: the only such move that opens new ways to finish."""
+    deals = []
+    for index, meld in enumerate(deal.side.melds):
+        moved = book.move_wild(meld) if meld.wild_index is not None else None
+        if moved is not None and moved[0].wild_index is None:
+            deals.append(with_moved_wild(deal, index, moved[0]))
+    return deals

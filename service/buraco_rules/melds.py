@@ -1,0 +1,130 @@
+"""Melds on the table and the buracos among them (R4, R9.2)."""
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from buraco_rules.cards import RANK, SUIT, TWO
+from buraco_rules.rule_sets import RuleSet
+
+BURACO_SIZE: Final = 7
+
+
+class MeldKind(IntEnum):
+    """A run is of one suit and consecutive; a set is of one rank."""
+
+    RUN = 1
+    SET = 2
+
+
+class BuracoKind(IntEnum):
+    """Kinds of buraco as a rule set values them, by rising value (R9.2)."""
+
+    NONE = 0
+    """Fewer than seven cards."""
+    DIRTY = 1
+    SEMI_CLEAN = 2
+    CLEAN = 3
+    ROYAL = 4
+    ACE_TO_ACE = 5
+
+
+class Meld(NamedTuple):
+    """A run or set on a side's table."""
+
+    kind: MeldKind
+    cards: tuple[int, ...]
+    """A run from its low end to its high end; a set with its naturals first."""
+    low_position: int
+    """A run's place of its first card: 1 = ace low, 2 to 13, 14 = ace high. 0 for a set."""
+    wild_index: int | None
+    """Index of the card that acts as a wild; None when none acts."""
+    buraco: BuracoKind
+    stays_dirty: bool
+    """Once a buraco with an acting wild, under `dirty_sticks` (R9.3)."""
+
+    @property
+    def wild_position(self) -> int | None:
+        """The place at which a run's wild acts; None when none acts, or for a set."""
+        return None if self.wild_index is None or self.kind is MeldKind.SET else self.low_position + self.wild_index
+
+    @property
+    def is_buraco(self) -> bool:
+        """Seven cards or more."""
+        return len(self.cards) >= BURACO_SIZE
+
+    @property
+    def is_clean_buraco(self) -> bool:
+        """A buraco without an acting wild that does not stay dirty; royal and ace-to-ace count (R7.1)."""
+        return len(self.cards) >= BURACO_SIZE and self.wild_index is None and not self.stays_dirty
+
+    @property
+    def natural(self) -> int:
+        """A natural card of the meld: it tells a run's suit or a set's rank."""
+        return self.cards[1 if self.wild_index == 0 else 0]
+
+
+def make_meld(
+    rules: RuleSet,
+    kind: MeldKind,
+    cards: tuple[int, ...],
+    low_position: int,
+    wild_index: int | None,
+    *,
+    stays_dirty: bool = False,
+) -> Meld:
+    """A meld with its buraco kind; `stays_dirty` says what it had been before (R9.3)."""
+    if len(cards) < BURACO_SIZE:
+        return Meld(kind, cards, low_position, wild_index, BuracoKind.NONE, stays_dirty)
+    stays_dirty = stays_dirty or (rules.dirty_sticks and wild_index is not None)
+    buraco = _buraco_kind(rules, kind, cards, wild_index, stays_dirty)
+    return Meld(kind, cards, low_position, wild_index, buraco, stays_dirty)
+
+
+def _buraco_kind(
+    rules: RuleSet, kind: MeldKind, cards: tuple[int, ...], wild_index: int | None, stays_dirty: bool
+) -> BuracoKind:
+    if wild_index is not None:
+        return BuracoKind.SEMI_CLEAN if _is_semi_clean(rules, kind, len(cards), wild_index) else BuracoKind.DIRTY
+    if stays_dirty:
+        return BuracoKind.DIRTY
+    if kind is MeldKind.RUN:
+        if rules.ace_to_ace and len(cards) == 14:
+            return BuracoKind.ACE_TO_ACE
+        if rules.royal and len(cards) >= 13:
+            return BuracoKind.ROYAL
+    return BuracoKind.CLEAN if rules.clean else BuracoKind.DIRTY
+
+
+def _is_semi_clean(rules: RuleSet, kind: MeldKind, size: int, wild_index: int) -> bool:
+    """At least seven consecutive naturals on one side of the wild (R9.2)."""
+    if not rules.semi_clean:
+        return False
+    if kind is MeldKind.SET:
+        return rules.semi_clean_sets and size > BURACO_SIZE
+    return max(wild_index, size - 1 - wild_index) >= BURACO_SIZE
+
+
+def buraco_points(rules: RuleSet, buraco: BuracoKind) -> int:
+    """The bonus of a buraco kind; 0 for none (R9.2)."""
+    return (0, rules.dirty, rules.semi_clean, rules.clean, rules.royal, rules.ace_to_ace)[buraco]
+
+
+def card_points(rules: RuleSet, cards: tuple[int, ...]) -> int:
+    """Values of cards added up (R1.2)."""
+    values = rules.values
+    return sum([values[card] for card in cards])
+
+
+def is_winning_twos(rules: RuleSet, meld: Meld) -> bool:
+    """A set of seven or more 2s that wins the match at once (R7.3); an acting joker is no 2."""
+    return (
+        rules.twos_buraco_wins
+        and meld.kind is MeldKind.SET
+        and RANK[meld.natural] == TWO
+        and len(meld.cards) - (meld.wild_index is not None) >= BURACO_SIZE
+    )
+
+
+def run_suit(meld: Meld) -> int:
+    """The suit of a run, 0 to 3."""
+    return SUIT[meld.natural]

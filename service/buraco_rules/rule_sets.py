@@ -1,0 +1,222 @@
+"""A rule set is data: one frozen record of options, named as in the rules (R-numbers beside them).
+
+No code asks for a rule set by name; it reads options. A record that contradicts itself cannot be built: every
+inconsistency is named at once in `RuleSetError`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
+
+from buraco_rules.cards import ACE, FACES, JOKER, RANK, TWO
+
+
+class WildMoves(IntEnum):
+    """How an acting wild may change its place in a run (R5.2)."""
+
+    FREE_END = 1
+    WHEN_REPLACED = 2
+
+
+class WildEnd(IntEnum):
+    """The end of a run to which a replaced or fresh wild goes first (R5.3)."""
+
+    HIGH = 1
+    LOW = 2
+
+
+class PotBy(IntEnum):
+    """How a side's first pot may be picked up (R6.2)."""
+
+    ANY = 1
+    FLIGHT = 2
+
+
+class CloseBy(IntEnum):
+    """What the last card of a deal must do (R7.2)."""
+
+    DISCARD = 1
+    FLIGHT = 2
+    ANY = 3
+
+
+class StockEnd(IntEnum):
+    """What happens when the stock runs out (R8.1, R8.2)."""
+
+    AT_TWO = 1
+    POTS_JOIN = 2
+
+
+class Tie(IntEnum):
+    """Who wins a match that ends with equal totals (R10.2)."""
+
+    DRAW = 1
+    STARTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningMinimum:
+    """The opening minimum of Professional (R11.2)."""
+
+    threshold: int = 1000
+    """Match score from which on a side needs the minimum at the start of a deal."""
+    points: int = 75
+    """Card points that the first attempt of a deal must reach."""
+    step: int = 20
+    """Added to the minimum after every failed attempt."""
+    penalty: int = 20
+    """Points charged for every failed attempt."""
+    every_turn: bool = False
+    """Whether a turn without an attempt fails too, as the sources say to the letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One inconsistency of a rule set: the option at fault and what is wrong with it."""
+
+    option: str
+    problem: str
+
+
+class RuleSetError(ValueError):
+    """A record of options contradicts itself; `defects` names every inconsistency."""
+
+    def __init__(self, defects: tuple[Defect, ...]) -> None:
+        super().__init__("; ".join(f"{defect.option}: {defect.problem}" for defect in defects))
+        self.defects = defects
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """The options of one way to play; the fields are the options of the rules by their names there."""
+
+    id: str
+    display_name: str
+    wild_moves: WildMoves
+    wild_end: WildEnd
+    value_two: int
+    clean: int
+    dirty: int
+    pot_by: PotBy
+    close_by: CloseBy
+    stock_end: StockEnd
+    tie: Tie
+    jokers: int = 0
+    upcard: bool = False
+    closed_pile: bool = False
+    single_card_lock: bool = True
+    makart: bool = False
+    sets: bool = False
+    set_of_twos: bool = False
+    one_set_per_rank: bool = False
+    two_aces: bool = False
+    value_joker: int = 0
+    semi_clean: int = 0
+    royal: int = 0
+    ace_to_ace: int = 0
+    semi_clean_sets: bool = False
+    dirty_sticks: bool = False
+    pots_per_side: int = 1
+    pot_needs_buraco: bool = False
+    close_needs_clean: bool = False
+    close_discard_wild: bool = False
+    twos_buraco_wins: bool = False
+    unused_pot_penalty: bool = False
+    opening_minimum: OpeningMinimum | None = None
+    max_turns: int = 1000
+    usual_targets: tuple[int, ...] = ()
+    values: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """Points of every card by its number (R1.2)."""
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse an inconsistent record; derive the card values."""
+        defects = tuple(_defects(self))
+        if defects:
+            raise RuleSetError(defects)
+        object.__setattr__(self, "values", (0, *(self._value(card) for card in FACES)))
+        options = [getattr(self, option.name) for option in fields(self) if option.compare]
+        object.__setattr__(self, "_hash", hash(tuple(options)))
+
+    def __hash__(self) -> int:
+        """Precomputed: rule sets are keys of hot look-ups."""
+        return self._hash
+
+    def _value(self, card: int) -> int:
+        if card == JOKER:
+            return self.value_joker
+        rank = RANK[card]
+        if rank == TWO:
+            return self.value_two
+        if rank == ACE:
+            return 15
+        return 5 if rank <= 7 else 10
+
+
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")
+_LIMITS = {
+    "value_two": (0, 1000),
+    "value_joker": (0, 1000),
+    "clean": (0, 10_000),
+    "dirty": (0, 10_000),
+    "semi_clean": (0, 10_000),
+    "royal": (0, 10_000),
+    "ace_to_ace": (0, 10_000),
+    "pots_per_side": (1, 2),
+    "max_turns": (1, 100_000),
+}
+_OPENING_LIMITS = {
+    "threshold": (-1_000_000, 1_000_000),
+    "points": (1, 10_000),
+    "step": (0, 10_000),
+    "penalty": (0, 10_000),
+}
+_ENUMS = {
+    "wild_moves": WildMoves,
+    "wild_end": WildEnd,
+    "pot_by": PotBy,
+    "close_by": CloseBy,
+    "stock_end": StockEnd,
+    "tie": Tie,
+}
+
+
+def _defects(rules: RuleSet) -> Iterator[Defect]:
+    if len(rules.id) > 64 or not _ID.match(rules.id):
+        yield Defect("id", "lower-case words joined by hyphens, at most 64 characters")
+    if not 1 <= len(rules.display_name) <= 100 or not rules.display_name.isprintable():
+        yield Defect("display_name", "1 to 100 printable characters")
+    for option, kind in _ENUMS.items():
+        if not isinstance(getattr(rules, option), kind):
+            yield Defect(option, "must be one of " + ", ".join(member.name for member in kind))
+    for option, (low, high) in _LIMITS.items():
+        if not low <= getattr(rules, option) <= high:
+            yield Defect(option, f"must be {low} to {high}")
+    if rules.jokers not in (0, 4):
+        yield Defect("jokers", "must be 0 or 4")
+    if len(rules.usual_targets) > 16 or not all(0 <= target <= 1_000_000 for target in rules.usual_targets):
+        yield Defect("usual_targets", "at most 16 targets of 0 to 1000000")
+    if rules.opening_minimum is not None:
+        for option, (low, high) in _OPENING_LIMITS.items():
+            if not low <= getattr(rules.opening_minimum, option) <= high:
+                yield Defect(f"opening_minimum.{option}", f"must be {low} to {high}")
+    yield from _contradictions(rules)
+
+
+def _contradictions(rules: RuleSet) -> Iterator[Defect]:
+    """Options that can have no effect, or defeat each other."""
+    if rules.value_joker and not rules.jokers:
+        yield Defect("value_joker", "there are no jokers")
+    if not rules.sets:
+        for option in ("set_of_twos", "one_set_per_rank", "semi_clean_sets"):
+            if getattr(rules, option):
+                yield Defect(option, "sets are not allowed")
+    if rules.semi_clean_sets and not rules.semi_clean:
+        yield Defect("semi_clean_sets", "semi-clean buracos are not valued")
+    if rules.ace_to_ace and not rules.two_aces:
+        yield Defect("ace_to_ace", "a run may not hold an ace at both ends")
+    if rules.twos_buraco_wins and not rules.set_of_twos:
+        yield Defect("twos_buraco_wins", "2s may not form a set")
+    if rules.close_discard_wild and rules.close_by is CloseBy.FLIGHT:
+        yield Defect("close_discard_wild", "no discard closes a deal")

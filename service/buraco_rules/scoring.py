@@ -1,0 +1,55 @@
+"""The score of a deal (R9)."""
+
+from collections.abc import Iterator
+
+from buraco_rules.deal import CLOSING_BONUS, NO_POT_PENALTY, UNUSED_POT_PENALTY, Deal, Ending, Phase
+from buraco_rules.melds import buraco_points, card_points
+from buraco_rules.scores import DealScore, ScoreLine, ScoreLineKind, SideScore
+
+
+def score_deal(deal: Deal) -> DealScore:
+    """The score line by line; of a running deal as if it ended now without a close."""
+    return DealScore((_side_score(deal, 0), _side_score(deal, 1)), deal.phase is Phase.OVER)
+
+
+def table_points(deal: Deal, side: int) -> int:
+    """What a side would count now with its hands left out: all but what hidden cards decide."""
+    rules = deal.rules
+    melds = sum([card_points(rules, meld.cards) + buraco_points(rules, meld.buraco) for meld in deal.sides[side].melds])
+    return melds + sum([line.points for line in _bonuses_and_penalties(deal, side)])
+
+
+def _side_score(deal: Deal, side: int) -> SideScore:
+    lines = tuple(sorted(_lines(deal, side), key=_kind))
+    total = sum(line.points for line in lines)
+    return SideScore(side, lines, total, deal.match.scores[side] + total)
+
+
+def _lines(deal: Deal, side: int) -> Iterator[ScoreLine]:
+    rules, own = deal.rules, deal.sides[side]
+    for index, meld in enumerate(own.melds):
+        yield ScoreLine(ScoreLineKind.MELD_CARDS, card_points(rules, meld.cards), meld=index)
+    for index, meld in enumerate(own.melds):
+        if meld.buraco:
+            yield ScoreLine(ScoreLineKind.BURACO, buraco_points(rules, meld.buraco), meld=index, buraco=meld.buraco)
+    for seat in range(side, deal.seats, 2):
+        if deal.hands[seat]:
+            yield ScoreLine(ScoreLineKind.HAND, -card_points(rules, deal.hands[seat]), seat=seat)
+    yield from _bonuses_and_penalties(deal, side)
+
+
+def _bonuses_and_penalties(deal: Deal, side: int) -> Iterator[ScoreLine]:
+    rules, own = deal.rules, deal.sides[side]
+    if deal.ending is Ending.CLOSED and deal.seat_to_move & 1 == side:
+        yield ScoreLine(ScoreLineKind.CLOSING, CLOSING_BONUS)
+    if not own.pots_taken:
+        yield ScoreLine(ScoreLineKind.NO_POT, -NO_POT_PENALTY)
+    if rules.unused_pot_penalty and own.unplayed_pots:
+        yield ScoreLine(ScoreLineKind.UNUSED_POT, -UNUSED_POT_PENALTY)
+    if own.opening_penalties:
+        yield ScoreLine(ScoreLineKind.OPENING_PENALTIES, -own.opening_penalties)
+
+
+def _kind(line: ScoreLine) -> ScoreLineKind:
+    """Sheets list their lines in the order of the kinds."""
+    return line.kind

@@ -1,0 +1,62 @@
+"""The fair shuffle: a published algorithm of a 32-byte seed, the same in every language.
+
+Stream: block n (n = 0, 1, …) is SHA-256(seed ‖ n as 8 bytes big-endian); the blocks one after another are read as
+32-bit big-endian words. Choice below k: take the next word; while it is not below the largest multiple of k in 2^32,
+take the next (rejection sampling: no bias); the choice is the word mod k. Shuffle: Fisher-Yates over the deck of
+`cards.deck`, for i from the last index down to 1: swap places i and choice(i + 1). The top of the deck is its last
+card. The first starter, where it is not given, is the next choice below the number of seats.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Final
+
+SEED_BYTES: Final = 32
+_WORDS: Final = 1 << 32
+
+
+class SeedStream:
+    """Unbiased choices drawn from a seed."""
+
+    def __init__(self, seed: bytes) -> None:
+        """Raise ValueError where the seed is not 32 bytes."""
+        if len(seed) != SEED_BYTES:
+            raise ValueError(f"a seed has {SEED_BYTES} bytes, not {len(seed)}")
+        self._words = _words(seed)
+
+    def choice(self, below: int) -> int:
+        """A number from 0 to below - 1, each as likely as any other."""
+        limit = _WORDS - _WORDS % below
+        word = next(self._words)
+        while word >= limit:
+            word = next(self._words)
+        return word % below
+
+    def shuffle(self, cards: list[int]) -> None:
+        """Shuffle in place (Fisher-Yates)."""
+        for last in range(len(cards) - 1, 0, -1):
+            other = self.choice(last + 1)
+            cards[last], cards[other] = cards[other], cards[last]
+
+
+def commitment(seed: bytes) -> bytes:
+    """SHA-256 of the seed: shown before the first card, so that the seed shown afterwards can be checked."""
+    return sha256(seed).digest()
+
+
+def mixed_seed(server_seed: bytes, entropies: Sequence[bytes]) -> bytes:
+    """The seed that shuffles: the server's own, or where players added entropy, SHA-256 over the server's seed and,
+    seat by seat, the entropy's length (4 bytes, big-endian) and the entropy.
+    """
+    if not any(entropies):
+        return server_seed
+    return sha256(server_seed + b"".join([len(part).to_bytes(4, "big") + part for part in entropies])).digest()
+
+
+def _words(seed: bytes) -> Iterator[int]:
+    block = 0
+    while True:
+        digest = sha256(seed + block.to_bytes(8, "big")).digest()
+        for start in range(0, SEED_BYTES, 4):
+            yield int.from_bytes(digest[start : start + 4], "big")
+        block += 1

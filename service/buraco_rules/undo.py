@@ -1,0 +1,31 @@
+"""Taking back plays of the turn (R11.4)."""
+
+from buraco_rules.deal import Deal, Phase
+from buraco_rules.events import Event, Undone
+from buraco_rules.violations import IllegalMove, Violation
+
+
+def undo(deal: Deal) -> tuple[Deal, tuple[Event, ...]]:
+    """The deal without the newest play of the turn. Raises IllegalMove where there is none that may be taken back."""
+    if deal.phase is Phase.OVER:
+        raise IllegalMove(Violation.DEAL_OVER)
+    turn, side = deal.turn, deal.side
+    if not turn.undo:
+        raise IllegalMove(Violation.NOTHING_TO_UNDO)
+    step = turn.undo[-1]
+    index = step.meld
+    kept = () if step.before is None else (step.before,)
+    unplayed = set(side.unplayed_pots)
+    if step.unplayed_pot:
+        unplayed.add(deal.seat_to_move)
+    before = deal._replace(
+        hands=deal.with_hand(tuple(sorted(deal.hand + step.cards))),
+        sides=deal.with_side(
+            side._replace(
+                melds=(*side.melds[:index], *kept, *side.melds[index + 1 :]),
+                unplayed_pots=tuple(sorted(unplayed)),
+            )
+        ),
+        turn=turn._replace(locked_card=step.locked_card, must_meld=step.must_meld, undo=turn.undo[:-1]),
+    )
+    return before, (Undone(deal.seat_to_move, index, step.cards, step.before),)

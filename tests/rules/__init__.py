@@ -1,0 +1,1 @@
+"""The rules of the game, checked against what the rules say and not against the code."""
