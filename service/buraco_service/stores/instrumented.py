@@ -1,0 +1,142 @@
+"""A store that reports what it does."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import time
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
+
+from buraco_service.stores.base import Commit, LogEntry, Remembered, Store, Stored, StoreError, Subscription
+
+T = TypeVar("T")
+
+
+class StoreObserver(Protocol):
+    """Who is reported to, on the event loop and at once: these must be quick and must not raise."""
+
+    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+        """An operation has ended.
+
+        `operation` is the name of a method of Store. `outcome` is "ok", the `outcome` of a StoreError ("conflict",
+        "not_found", "exists", "remembered", "history_gone", "unavailable" …), "cancelled", or "error" for anything
+        unforeseen.
+        """
+
+    def store_watchers(self, count: int) -> None:
+        """So many subscriptions are entered now."""
+
+
+class InstrumentedStore:
+    """Passes everything on to another store (see `base.Store`) and tells the observer."""
+
+    def __init__(self, store: Store, observer: StoreObserver) -> None:
+        self._store = store
+        self._observer = observer
+        self._watchers = 0
+
+    async def create(
+        self,
+        table_id: str,
+        state: bytes,
+        status: str,
+        now: float,
+        entry: bytes,
+        request_id: str | None,
+        answer: bytes,
+    ) -> None:
+        """See `Store.create`."""
+        await self._observed("create", self._store.create(table_id, state, status, now, entry, request_id, answer))
+
+    async def created(self, request_id: str) -> tuple[str, bytes] | None:
+        """See `Store.created`."""
+        return await self._observed("created", self._store.created(request_id))
+
+    async def load(self, table_id: str) -> Stored:
+        """See `Store.load`."""
+        return await self._observed("load", self._store.load(table_id))
+
+    async def revision(self, table_id: str) -> int:
+        """See `Store.revision`."""
+        return await self._observed("revision", self._store.revision(table_id))
+
+    async def commit(self, commit: Commit) -> int:
+        """See `Store.commit`."""
+        return await self._observed("commit", self._store.commit(commit))
+
+    async def remembered(self, table_id: str, request_id: str) -> Remembered | None:
+        """See `Store.remembered`."""
+        return await self._observed("remembered", self._store.remembered(table_id, request_id))
+
+    async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
+        """See `Store.log`."""
+        return await self._observed("log", self._store.log(table_id, after_revision, limit))
+
+    async def records(self, table_id: str, after_deal: int, limit: int) -> builtins.list[tuple[int, bytes]]:
+        """See `Store.records`."""
+        return await self._observed("records", self._store.records(table_id, after_deal, limit))
+
+    async def list(self, status: str | None, limit: int, after: str | None) -> builtins.list[Stored]:
+        """See `Store.list`."""
+        return await self._observed("list", self._store.list(status, limit, after))
+
+    async def expire(self, updated_before: float, limit: int) -> int:
+        """See `Store.expire`."""
+        return await self._observed("expire", self._store.expire(updated_before, limit))
+
+    def subscribe(self, table_id: str) -> Subscription:
+        """See `Store.subscribe`."""
+        return _CountedSubscription(self._store.subscribe(table_id), self._count_watchers)
+
+    async def ping(self) -> None:
+        """See `Store.ping`."""
+        await self._observed("ping", self._store.ping())
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+        await self._store.close()
+
+    async def _observed(self, operation: str, call: Awaitable[T]) -> T:
+        outcome = "error"
+        begun = time.perf_counter()
+        try:
+            result = await call
+            outcome = "ok"
+        except StoreError as error:
+            outcome = error.outcome
+            raise
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
+        finally:
+            self._observer.store_operation(operation, outcome, time.perf_counter() - begun)
+        return result
+
+    def _count_watchers(self, change: int) -> None:
+        self._watchers += change
+        self._observer.store_watchers(self._watchers)
+
+
+class _CountedSubscription:
+    def __init__(self, subscription: Subscription, count: Callable[[int], None]) -> None:
+        self._subscription = subscription
+        self._count = count
+
+    async def __aenter__(self) -> Self:
+        await self._subscription.__aenter__()
+        self._count(1)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._count(-1)
+        await self._subscription.__aexit__(kind, error, trace)
+
+    async def changed(self) -> int | None:
+        return await self._subscription.changed()
+
+    def wake(self) -> None:
+        self._subscription.wake()

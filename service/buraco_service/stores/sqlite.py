@@ -1,0 +1,183 @@
+"""Tables in one SQLite file, which several processes of one machine may share.
+
+A write is acknowledged when its transaction is in the write-ahead log on the disk (synchronous FULL), so that it
+survives the end of the process and of the machine. One thread writes, one reads; see `sqlite_threads`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import sqlite3
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from buraco_service.stores import limits, sqlite_reads, sqlite_writes
+from buraco_service.stores.base import Commit, LogEntry, Remembered, Stored, StoreUnavailable, TableNotFound
+from buraco_service.stores.notify import TableSubscription, Watchers
+from buraco_service.stores.sqlite_poll import ForeignCommits
+from buraco_service.stores.sqlite_schema import open_reader, open_writer
+from buraco_service.stores.sqlite_threads import ReaderThread, WriterThread
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """A store in a file (see `base.Store`). Made by `open`."""
+
+    def __init__(self, writer: WriterThread, reader: ReaderThread) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._closing = False
+        self._writer = writer
+        self._reader = reader
+        self._foreign = ForeignCommits(
+            # Asked on the writing connection, the data version leaves out what this process commits itself.
+            lambda: writer.submit(sqlite_reads.data_version, transaction=False),
+            lambda known: reader.submit(lambda db: sqlite_reads.moved_on(db, known)),
+            self._wake,
+        )
+        self._watchers = Watchers(self._foreign.watch, self._foreign.unwatch)
+
+    @classmethod
+    async def open(cls, path: Path, *, busy_timeout: float = 5.0) -> SqliteStore:
+        """Open the file, and make it if it is not there. Its directory has to exist.
+
+        `busy_timeout` is how many seconds a write waits for another process before it raises StoreUnavailable.
+        Raises StoreIncompatible for a file that this version cannot use, StoreUnavailable when it cannot be opened,
+        written, or locked in time.
+        """
+        writer = WriterThread("buraco-store-writer", partial(open_writer, path, busy_timeout), busy_timeout)
+        await writer.start()
+        try:
+            reader = ReaderThread("buraco-store-reader", partial(open_reader, path, busy_timeout))
+            await reader.start()
+        except BaseException:
+            await writer.stop()
+            raise
+        return cls(writer, reader)
+
+    async def create(
+        self,
+        table_id: str,
+        state: bytes,
+        status: str,
+        now: float,
+        entry: bytes,
+        request_id: str | None,
+        answer: bytes,
+    ) -> None:
+        """See `Store.create`."""
+        limits.check_create(table_id, state, status, now, entry, request_id, answer)
+        await self._write(
+            lambda db: sqlite_writes.create(db, table_id, state, status, now, entry, request_id, answer),
+            lambda _: self._changed_here(table_id, 1),
+        )
+
+    async def created(self, request_id: str) -> tuple[str, bytes] | None:
+        """See `Store.created`."""
+        if not limits.is_id(request_id):
+            return None
+        return await self._read(lambda db: sqlite_reads.created(db, request_id))
+
+    async def load(self, table_id: str) -> Stored:
+        """See `Store.load`."""
+        _check_possible(table_id)
+        return await self._read(lambda db: sqlite_reads.load(db, table_id))
+
+    async def revision(self, table_id: str) -> int:
+        """See `Store.revision`."""
+        _check_possible(table_id)
+        return await self._read(lambda db: sqlite_reads.revision(db, table_id))
+
+    async def commit(self, commit: Commit) -> int:
+        """See `Store.commit`."""
+        limits.check_commit(commit)
+        _check_possible(commit.table_id)
+        return await self._write(
+            lambda db: sqlite_writes.commit(db, commit),
+            lambda revision: self._changed_here(commit.table_id, revision),
+        )
+
+    async def remembered(self, table_id: str, request_id: str) -> Remembered | None:
+        """See `Store.remembered`."""
+        if not (limits.is_id(table_id) and limits.is_id(request_id)):
+            return None
+        return await self._read(lambda db: sqlite_reads.remembered(db, table_id, request_id))
+
+    async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
+        """See `Store.log`."""
+        limits.check_page(limit)
+        _check_possible(table_id)
+        return await self._read(lambda db: sqlite_reads.log(db, table_id, after_revision, limit))
+
+    async def records(self, table_id: str, after_deal: int, limit: int) -> builtins.list[tuple[int, bytes]]:
+        """See `Store.records`."""
+        limits.check_page(limit)
+        _check_possible(table_id)
+        return await self._read(lambda db: sqlite_reads.records(db, table_id, after_deal, limit))
+
+    async def list(self, status: str | None, limit: int, after: str | None) -> builtins.list[Stored]:
+        """See `Store.list`."""
+        limits.check_list(status, limit, after)
+        return await self._read(lambda db: sqlite_reads.list_tables(db, status, limit, after))
+
+    async def expire(self, updated_before: float, limit: int) -> int:
+        """See `Store.expire`."""
+        limits.check_time(updated_before)
+        limits.check_page(limit)
+        removed = await self._write(
+            lambda db: sqlite_writes.expire(db, updated_before, limit),
+            self._removed_here,
+        )
+        return len(removed)
+
+    def subscribe(self, table_id: str) -> TableSubscription:
+        """See `Store.subscribe`."""
+        return self._watchers.subscribe(table_id)
+
+    async def ping(self) -> None:
+        """See `Store.ping`."""
+        await self._write(lambda _: None)  # getting the write lock is the whole test
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+        self._closing = True
+        self._watchers.close()
+        await self._foreign.stop()
+        # The writer goes last: whoever closes a database last tidies its write-ahead log.
+        await self._reader.stop()
+        await self._writer.stop()
+
+    async def _read(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        self._check_usable()
+        return await self._reader.submit(question)
+
+    async def _write(
+        self, change: Callable[[sqlite3.Connection], T], on_success: Callable[[T], None] | None = None
+    ) -> T:
+        self._check_usable()
+        return await self._writer.submit(change, on_success)
+
+    def _check_usable(self) -> None:
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("a store belongs to the event loop that opened it")
+        if self._closing:
+            raise StoreUnavailable("the store is closed")
+
+    def _changed_here(self, table_id: str, revision: int | None) -> None:
+        self._foreign.committed_here(table_id, revision)
+        self._wake(table_id, revision)
+
+    def _wake(self, table_id: str, revision: int | None) -> None:
+        self._watchers.wake(table_id, revision)
+
+    def _removed_here(self, table_ids: builtins.list[str]) -> None:
+        for table_id in table_ids:
+            self._changed_here(table_id, None)
+
+
+def _check_possible(table_id: str) -> None:
+    if not limits.is_id(table_id):
+        raise TableNotFound(table_id)

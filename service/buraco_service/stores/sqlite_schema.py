@@ -1,0 +1,181 @@
+"""The database file of the SQLite store: how it is opened, and what is in it."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+from buraco_service.stores.base import StoreIncompatible
+
+T = TypeVar("T")
+
+SCHEMA_VERSION = 1
+_APPLICATION_ID = 0x42755263
+
+# The WAL is copied into the database after so many pages (16 MB): often enough for a quick start after a crash,
+# seldom enough that a page written again and again is copied once.
+_CHECKPOINT_PAGES = 4000
+_WAL_BYTES_KEPT = 64 * 1024 * 1024
+_CACHE_KIB = 32 * 1024
+
+# Seconds between two attempts to get the write lock. SQLite's own waiting soon sleeps 100 ms at a time, and then hardly
+# ever meets the short gap between two transactions of a busy neighbour.
+_SHORTEST_NAP, _LONGEST_NAP = 0.0005, 0.003
+
+# An ordinary commit touches no index: `status` and `hour` are written only when they change. `hour` is updated_at in
+# hours, so that expire finds its candidates without an index that changes with every move.
+# The log's key is the table's number and the revision in one integer (see `log_key`): a table's entries lie together,
+# and an entry up to a page long lies in its row.
+_SCHEMA = """
+CREATE TABLE tables (
+    number INTEGER PRIMARY KEY,
+    table_id TEXT NOT NULL UNIQUE,
+    revision INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    updated_at REAL NOT NULL,
+    hour INTEGER NOT NULL,
+    log_start INTEGER NOT NULL,
+    state BLOB NOT NULL
+);
+CREATE INDEX tables_by_status ON tables (status, table_id);
+CREATE INDEX tables_by_hour ON tables (hour);
+CREATE TABLE creations (
+    number INTEGER PRIMARY KEY,
+    request_id TEXT NOT NULL UNIQUE,
+    answer BLOB NOT NULL
+);
+CREATE TABLE log (
+    key INTEGER PRIMARY KEY,
+    payload BLOB NOT NULL
+);
+CREATE TABLE requests (
+    number INTEGER NOT NULL,
+    request_id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    answer BLOB NOT NULL,
+    PRIMARY KEY (number, request_id)
+) WITHOUT ROWID;
+CREATE TABLE records (
+    number INTEGER NOT NULL,
+    deal INTEGER NOT NULL,
+    payload BLOB NOT NULL,
+    PRIMARY KEY (number, deal)
+) WITHOUT ROWID
+"""
+
+
+def log_key(number: int, revision: int) -> int:
+    """Where the log keeps a table's entry. Revisions have 31 bits, so tables do not meet."""
+    return number << 32 | revision
+
+
+def open_writer(path: Path, patience: float) -> sqlite3.Connection:
+    """A connection that writes, to a database made ready for this version.
+
+    `patience` is how many seconds to wait for locks that other processes hold. Raises StoreIncompatible for a database
+    that is not this store's or newer than it, sqlite3.Error when it cannot be opened or written.
+    """
+    db = _connect(path, patience)
+    try:
+        db.execute("BEGIN")
+        _check_version(db)
+        db.execute("ROLLBACK")
+        # Two processes that open a new file at once may refuse each other the change to WAL, without waiting.
+        mode = patiently(lambda: db.execute("PRAGMA journal_mode = WAL").fetchone()[0], patience)
+        if mode != "wal":
+            raise StoreIncompatible(f"{path} lies where SQLite cannot keep a write-ahead log")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        db.execute("PRAGMA secure_delete = OFF")
+        db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        db.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
+        db.execute("PRAGMA busy_timeout = 0")  # from here on `patiently` does the waiting
+        begin(db, patience)
+        if _check_version(db) == 0:
+            for statement in _SCHEMA.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        # Written each time: SQLite lets a transaction begin on a read-only file and finds out at the first write.
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        db.execute("COMMIT")
+    except BaseException as error:
+        db.close()
+        if isinstance(error, sqlite3.Error) and primary_code(error) == sqlite3.SQLITE_NOTADB:
+            raise StoreIncompatible(f"{path} is not a database") from error
+        raise
+    return db
+
+
+def open_reader(path: Path, patience: float) -> sqlite3.Connection:
+    """A connection that only reads, to a database that `open_writer` made ready. Raises sqlite3.Error."""
+    db = _connect(path, patience)
+    try:
+        db.execute("PRAGMA query_only = ON")
+        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def begin(db: sqlite3.Connection, patience: float) -> None:
+    """Start a transaction that may write. Raises sqlite3.Error when another process keeps the lock for too long."""
+    roll_back(db)  # a rollback that failed is owed
+    patiently(lambda: db.execute("BEGIN IMMEDIATE"), patience)
+
+
+def roll_back(db: sqlite3.Connection) -> None:
+    """Undo the transaction, if there is one. Raises sqlite3.Error when that cannot be done yet."""
+    if db.in_transaction:
+        db.execute("ROLLBACK")
+
+
+def patiently(attempt: Callable[[], T], patience: float) -> T:
+    """Call until the answer is not that the database is locked, for `patience` seconds; then let that error out."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return attempt()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() >= deadline:
+                raise
+        time.sleep(random.uniform(_SHORTEST_NAP, _LONGEST_NAP))  # noqa: S311 (no secret)
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code, 0 when the error does not come from SQLite itself."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection's lock was in the way."""
+    return primary_code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def _connect(path: Path, patience: float) -> sqlite3.Connection:
+    # As a URI no file name has a meaning of its own, such as ":memory:".
+    uri = f"file:{quote(str(path.absolute()))}?mode=rwc"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience)
+
+
+def _check_version(db: sqlite3.Connection) -> int:
+    """The schema version of the database, 0 when it is empty. For a transaction: others may be making the schema."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if version == application == objects == 0:
+        return 0
+    if application != _APPLICATION_ID or version < 1:
+        raise StoreIncompatible("the database belongs to another program")
+    if version > SCHEMA_VERSION:
+        raise StoreIncompatible(
+            f"the database has schema version {version}, and this program knows up to {SCHEMA_VERSION}"
+        )
+    return int(version)

@@ -1,0 +1,59 @@
+"""From a URL to an open store."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from buraco_service.stores.base import Store, StoreUrlError
+from buraco_service.stores.sqlite import SqliteStore
+
+
+async def open_store(url: str) -> Store:
+    """Open the store that the URL names.
+
+    `sqlite:///tables.db` is a file beside the working directory, `sqlite:////var/lib/buraco/tables.db` one anywhere.
+    The file is made if need be, its directory is not. A path may be percent-encoded.
+
+    Raises StoreUrlError for a URL that names no store, StoreIncompatible for a store that this version cannot use,
+    StoreUnavailable for one that cannot be reached or written now.
+    """
+    scheme, separator, rest = url.partition("://")
+    opener = _OPENERS.get(scheme.lower()) if separator else None
+    if opener is None:
+        # Never the URL itself: it may hold a password.
+        named = f"scheme {scheme!r}" if separator else "no scheme"
+        raise StoreUrlError(f"the store's URL has {named}; it has to start with one of {', '.join(_schemes())}")
+    return await opener(rest)
+
+
+async def _open_sqlite(rest: str) -> Store:
+    return await SqliteStore.open(_sqlite_file(rest))
+
+
+def _sqlite_file(rest: str) -> Path:
+    host, slash, name = rest.partition("/")
+    path = unquote(name)
+    if host or not slash:
+        raise StoreUrlError("a sqlite URL names no host: write sqlite:///relative.db or sqlite:////absolute/path.db")
+    if "?" in name or "#" in name:
+        raise StoreUrlError("a sqlite URL takes no parameters (in a file name, write %3F for ? and %23 for #)")
+    if path == ":memory:":
+        raise StoreUrlError("tables have to outlive the process: a sqlite URL has to name a file")
+    if not path or "\0" in path:
+        raise StoreUrlError("a sqlite URL has to name a file")
+    file = Path(path)
+    if file.is_dir():
+        raise StoreUrlError(f"{file} is a directory, and a sqlite URL has to name a file")
+    if not file.parent.is_dir():
+        raise StoreUrlError(f"{file.parent} is no directory, so that no SQLite file can be there")
+    return file
+
+
+_OPENERS: Mapping[str, Callable[[str], Awaitable[Store]]] = {"sqlite": _open_sqlite}
+"""By scheme, what opens a store from the part of the URL behind `://`."""
+
+
+def _schemes() -> list[str]:
+    return [f"{scheme}://" for scheme in _OPENERS]

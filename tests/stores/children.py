@@ -1,0 +1,98 @@
+"""Programs that the tests of the SQLite store run in processes of their own: `python -m tests.stores.children NAME …`.
+
+They write what has been acknowledged to standard output, a line each, at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import sys
+from pathlib import Path
+
+from buraco_service.stores.base import RevisionConflict, Store, StoreUnavailable, TableExists
+from buraco_service.stores.sqlite import SqliteStore
+from tests.stores.samples import create, step
+
+
+def say(*words: object) -> None:
+    """Write a line, at once."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+async def commit_on_and_on(file: Path) -> None:
+    """Commit to eight tables at once until killed; write "table revision" for every acknowledged commit."""
+    store = await SqliteStore.open(file)
+
+    async def play(table_id: str) -> None:
+        await create(store, table_id)
+        revision = 1
+        while True:
+            revision = await store.commit(step(table_id, revision, request_id=f"request {revision + 1}"))
+            say(table_id, revision)
+
+    await asyncio.gather(*[play(f"t{i}") for i in range(8)])
+
+
+async def race(file: Path, name: str, last: str) -> None:
+    """Open the file, new or not, wait for a line, race for every revision up to `last`; write those that were won."""
+    store = await SqliteStore.open(file)
+    with contextlib.suppress(TableExists):
+        await create(store, "t")
+    say("ready")
+    await asyncio.to_thread(sys.stdin.readline)
+    revision = await store.revision("t")
+    while revision < int(last):
+        try:
+            revision = await store.commit(step("t", revision, entry=name.encode()))
+        except RevisionConflict as conflict:
+            revision = conflict.current
+        else:
+            say(revision)
+    await store.close()
+
+
+async def advance(file: Path, table_id: str, last: str) -> None:
+    """Commit to a table until it has the revision `last`."""
+    store = await SqliteStore.open(file)
+    for revision in range(await store.revision(table_id), int(last)):
+        await store.commit(step(table_id, revision))
+    await store.close()
+
+
+async def outgrow(file: Path) -> None:
+    """Commit until no file may grow any more, then go on when it may; write what became of it."""
+    store = await SqliteStore.open(file)
+    await create(store, "t")
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, most))
+    revision = await _commit_until_refused(store)
+    say("refused after", revision)
+    say("loaded", await store.revision("t"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    say("went on to", await store.commit(step("t", revision, request_id="after")))
+    await store.close()
+
+
+async def _commit_until_refused(store: Store) -> int:
+    revision = 1
+    with contextlib.suppress(StoreUnavailable):
+        while revision < 1000:
+            revision = await store.commit(
+                step("t", revision, state=bytes(10_000), request_id=f"request {revision + 1}")
+            )
+    return revision
+
+
+async def forget_to_close(file: Path) -> None:
+    """End without closing the store."""
+    store = await SqliteStore.open(file)
+    await create(store, "t")
+    say("created")
+
+
+if __name__ == "__main__":
+    _, program, path, *rest = sys.argv
+    asyncio.run(globals()[program](Path(path), *rest))
