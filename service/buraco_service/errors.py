@@ -1,0 +1,240 @@
+"""The errors that callers get, and their wire form.
+
+Every error follows one shape (AIP-193): a status code, a message for developers, and one
+`google.rpc.ErrorInfo` with the domain "buraco", a stable reason in UPPER_SNAKE_CASE and every dynamic part as
+metadata. Some carry more: the fields at fault (BadRequest), the rules broken (PreconditionFailure), or when
+to try again (RetryInfo). Programs decide by code and reason, never by the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+
+DOMAIN = "buraco"
+DETAILS_KEY = "grpc-status-details-bin"
+# Clients accept 8 KiB of metadata by default. The message travels twice, and the details grow by a third
+# (base64).
+_MAX_TEXT_BYTES = 512
+_MAX_STATUS_BYTES = 4096
+# What a repeated message field adds to its content.
+_FRAMING = 4
+
+_Violation = TypeVar("_Violation", bound=Message)
+
+
+class FieldViolation(NamedTuple):
+    """A field of the request at fault: its path (`moves[2].cards`), what is wrong, and a stable reason or ""."""
+
+    field: str
+    description: str
+    reason: str = ""
+
+
+class PreconditionViolation(NamedTuple):
+    """A rule broken: `type` is its stable name, `subject` what broke it (`moves[2]`)."""
+
+    type: str
+    subject: str
+    description: str
+
+
+class ApiError(Exception):
+    """A refusal that the caller may see whole. `retry_after` is in seconds."""
+
+    def __init__(
+        self,
+        code: grpc.StatusCode,
+        reason: str,
+        message: str,
+        metadata: Mapping[str, str] | None = None,
+        *,
+        field_violations: Sequence[FieldViolation] = (),
+        precondition_violations: Sequence[PreconditionViolation] = (),
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = _clipped(message)
+        self.metadata: Mapping[str, str] = {key: _clipped(value) for key, value in (metadata or {}).items()}
+        self.field_violations = tuple(field_violations)
+        self.precondition_violations = tuple(precondition_violations)
+        self.retry_after = retry_after
+
+
+def invalid_argument(
+    violations: Iterable[FieldViolation],
+    *,
+    reason: str = "REQUEST_INVALID",
+    metadata: Mapping[str, str] | None = None,
+) -> ApiError:
+    """A malformed request, with every field at fault (INVALID_ARGUMENT)."""
+    found = tuple(violations)
+    message = "; ".join(f"{violation.field}: {violation.description}" for violation in found)
+    return ApiError(
+        grpc.StatusCode.INVALID_ARGUMENT,
+        reason,
+        message or "the request is malformed",
+        metadata,
+        field_violations=found,
+    )
+
+
+def malformed_message() -> ApiError:
+    """Bytes that are no message of the method's request type (INVALID_ARGUMENT)."""
+    return ApiError(grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_INVALID", "the bytes sent are no request of this method")
+
+
+def rule_broken(
+    violations: Iterable[tuple[str, str]],
+    *,
+    subject: str = "",
+    metadata: Mapping[str, str] | None = None,
+) -> ApiError:
+    """A move against the rules or out of turn (FAILED_PRECONDITION).
+
+    `violations` are pairs (stable name, description), the principal first: its name is the error's reason.
+    """
+    found = tuple(PreconditionViolation(name, subject, description) for name, description in violations)
+    if not found:
+        raise ValueError("a broken rule needs its name")
+    return ApiError(
+        grpc.StatusCode.FAILED_PRECONDITION,
+        found[0].type,
+        "; ".join(f"{violation.type}: {violation.description}" for violation in found),
+        metadata,
+        precondition_violations=found,
+    )
+
+
+def failed_precondition(reason: str, message: str, metadata: Mapping[str, str] | None = None) -> ApiError:
+    """The table is not in a state for this call: full, not yet playing, finished (FAILED_PRECONDITION)."""
+    return rule_broken([(reason, message)], metadata=metadata)
+
+
+def stale_revision(current: int, asked: int | None = None) -> ApiError:
+    """Another change came first: read the table again (ABORTED). `current` is the table's newest revision."""
+    metadata = {"currentRevision": str(current)}
+    if asked is not None:
+        metadata["revision"] = str(asked)
+    return ApiError(
+        grpc.StatusCode.ABORTED,
+        "REVISION_STALE",
+        f"the table is at revision {current}: read it again",
+        metadata,
+    )
+
+
+def table_not_found(table_id: str) -> ApiError:
+    """There is no such table, or no longer (NOT_FOUND)."""
+    return ApiError(grpc.StatusCode.NOT_FOUND, "TABLE_UNKNOWN", "there is no such table", {"tableId": table_id})
+
+
+def unauthenticated(reason: str, message: str) -> ApiError:
+    """The call needs a seat token, or a better one (UNAUTHENTICATED): TOKEN_MISSING, _INVALID or _EXPIRED."""
+    return ApiError(grpc.StatusCode.UNAUTHENTICATED, reason, message)
+
+
+def token_missing() -> ApiError:
+    """The call is for players only (UNAUTHENTICATED)."""
+    return unauthenticated("TOKEN_MISSING", "this call needs a seat token: `authorization: Bearer <token>`")
+
+
+def permission_denied(reason: str, message: str, metadata: Mapping[str, str] | None = None) -> ApiError:
+    """A good token, but for something else (PERMISSION_DENIED)."""
+    return ApiError(grpc.StatusCode.PERMISSION_DENIED, reason, message, metadata)
+
+
+def seat_not_yours(message: str = "the token is not for a seat of this table") -> ApiError:
+    """The token is another table's, or its seat was given back (PERMISSION_DENIED)."""
+    return permission_denied("SEAT_NOT_YOURS", message)
+
+
+def resource_exhausted(limit: str, maximum: int, retry_after: float = 1.0) -> ApiError:
+    """A limit of this replica is reached (RESOURCE_EXHAUSTED). `limit` names it; `retry_after` in seconds."""
+    return ApiError(
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        "LIMIT_REACHED",
+        f"this replica has as many {limit.replace('_', ' ')} as it allows ({maximum})",
+        {"limit": limit, "maximum": str(maximum)},
+        retry_after=retry_after,
+    )
+
+
+def store_unavailable(retry_after: float = 1.0) -> ApiError:
+    """The store cannot be reached or cannot write (UNAVAILABLE). Why stands in the log, not here."""
+    return ApiError(
+        grpc.StatusCode.UNAVAILABLE,
+        "STORE_UNAVAILABLE",
+        "the store is not available",
+        retry_after=retry_after,
+    )
+
+
+def internal(error_id: str) -> ApiError:
+    """Anything unforeseen (INTERNAL). `error_id` is the id under which the cause was logged."""
+    return ApiError(grpc.StatusCode.INTERNAL, "INTERNAL", "internal error", {"errorId": error_id})
+
+
+def to_status(error: ApiError) -> status_pb2.Status:
+    """The error as google.rpc.Status. Of many violations the first that fit into 4 KiB are told."""
+    status = status_pb2.Status(code=error.code.value[0], message=error.message)
+    info = error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata)
+    status.details.add().Pack(info)
+    if error.retry_after is not None:
+        retry = error_details_pb2.RetryInfo()
+        retry.retry_delay.FromMilliseconds(round(error.retry_after * 1000))
+        status.details.add().Pack(retry)
+    if error.field_violations:
+        fields = [
+            error_details_pb2.BadRequest.FieldViolation(
+                field=_clipped(violation.field),
+                description=_clipped(violation.description),
+                reason=violation.reason,
+            )
+            for violation in error.field_violations
+        ]
+        request = error_details_pb2.BadRequest(field_violations=_fitting(fields, status))
+        status.details.add().Pack(request)
+    if error.precondition_violations:
+        rules = [
+            error_details_pb2.PreconditionFailure.Violation(
+                type=violation.type,
+                subject=_clipped(violation.subject),
+                description=_clipped(violation.description),
+            )
+            for violation in error.precondition_violations
+        ]
+        failure = error_details_pb2.PreconditionFailure(violations=_fitting(rules, status))
+        status.details.add().Pack(failure)
+    return status
+
+
+def details_metadata(error: ApiError) -> tuple[str, bytes]:
+    """The trailing metadata entry that carries the details of an error."""
+    return DETAILS_KEY, to_status(error).SerializeToString()
+
+
+def _fitting(violations: Sequence[_Violation], status: status_pb2.Status) -> list[_Violation]:
+    """The first violations that still fit into the status, one at least."""
+    left = _MAX_STATUS_BYTES - status.ByteSize()
+    fitting: list[_Violation] = []
+    for violation in violations:
+        left -= violation.ByteSize() + _FRAMING
+        if left < 0 and fitting:
+            break
+        fitting.append(violation)
+    return fitting
+
+
+def _clipped(text: str) -> str:
+    """At most 512 bytes of a text. It may quote what a stranger sent, and grows threefold on the way if not ASCII."""
+    encoded = text.encode()
+    if len(encoded) <= _MAX_TEXT_BYTES:
+        return text
+    return encoded[: _MAX_TEXT_BYTES - 3].decode(errors="ignore") + "..."

@@ -1,0 +1,156 @@
+"""Seat tokens: who may act for a seat of a table.
+
+A token is a JWT signed with HS256. Its header names the key (`kid`), so that keys can be rotated: the first
+key signs, every key verifies. Its claims are iss = "buraco", tbl (table id), seat, jti (the seat's
+generation: a seat that is given back gets a new one, which voids the older tokens), iat and exp in whole
+seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import grpc
+import jwt
+
+from buraco_service.errors import ApiError
+
+ISSUER = "buraco"
+ALGORITHM = "HS256"
+MIN_SECRET_BYTES = 32
+# Ours take under 400 characters. Refusing longer ones first keeps strangers from having us parse large
+# tokens.
+MAX_TOKEN_LENGTH = 2048
+_REMEMBERED_TOKENS = 4096
+_CLAIMS = ("iss", "tbl", "seat", "jti", "iat", "exp")
+
+
+class TokenInvalid(ApiError):
+    """The token is malformed, of no key of ours, or not a seat token (UNAUTHENTICATED, TOKEN_INVALID)."""
+
+    def __init__(self, message: str = "the seat token is not valid") -> None:
+        super().__init__(grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID", message)
+
+
+class TokenExpired(ApiError):
+    """The token was valid once (UNAUTHENTICATED, TOKEN_EXPIRED)."""
+
+    def __init__(self, message: str = "the seat token has expired") -> None:
+        super().__init__(grpc.StatusCode.UNAUTHENTICATED, "TOKEN_EXPIRED", message)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A secret of at least 32 bytes and the name under which tokens refer to it."""
+
+    kid: str
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.secret) < MIN_SECRET_BYTES:
+            raise ValueError(f"a signing key needs at least {MIN_SECRET_BYTES} bytes")
+
+
+def random_key() -> SigningKey:
+    """A key that nobody else has: its tokens are void once this process has ended."""
+    return SigningKey(f"random-{secrets.token_hex(4)}", secrets.token_bytes(MIN_SECRET_BYTES))
+
+
+class SeatClaims(NamedTuple):
+    """What a verified token says. Times are whole seconds since the epoch."""
+
+    table_id: str
+    seat: int
+    token_id: str
+    issued_at: int
+    expires_at: int
+
+
+class SeatTokens:
+    """Issues and verifies seat tokens. `ttl` is the life of a token in seconds."""
+
+    def __init__(self, keys: Sequence[SigningKey], ttl: float) -> None:
+        if not keys:
+            raise ValueError("at least one signing key is needed")
+        self._signing = keys[0]
+        self._secrets = {key.kid: key.secret for key in keys}
+        if len(self._secrets) != len(keys):
+            raise ValueError("two signing keys have the same kid")
+        self._ttl = int(ttl)
+        # Only the proof is remembered. Expiry depends on the time of the call and is checked each time.
+        self._proven = lru_cache(maxsize=_REMEMBERED_TOKENS)(self._prove)
+
+    def issue(self, table_id: str, seat: int, token_id: str, now: float) -> str:
+        """The token for one generation of a seat: equal arguments, equal token. `now` in seconds since the epoch."""
+        issued_at = int(now)
+        claims = {
+            "iss": ISSUER,
+            "tbl": table_id,
+            "seat": seat,
+            "jti": token_id,
+            "iat": issued_at,
+            "exp": issued_at + self._ttl,
+        }
+        return jwt.encode(claims, self._signing.secret, ALGORITHM, headers={"kid": self._signing.kid})
+
+    def verify(self, token: str, now: float) -> SeatClaims:
+        """What a token says, if we signed it and it has not expired at `now`; raises TokenInvalid or
+        TokenExpired.
+
+        Whether the generation (`token_id`) still holds the seat only the table knows.
+        """
+        if len(token) > MAX_TOKEN_LENGTH:
+            raise TokenInvalid
+        claims = self._proven(token)
+        if now >= claims.expires_at:
+            raise TokenExpired
+        return claims
+
+    def _prove(self, token: str) -> SeatClaims:
+        try:
+            secret = self._secrets[jwt.get_unverified_header(token)["kid"]]
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                secret,
+                algorithms=[ALGORITHM],
+                issuer=ISSUER,
+                options={
+                    "require": list(_CLAIMS),
+                    "verify_exp": False,
+                    "verify_iat": False,
+                    "verify_nbf": False,
+                    "verify_aud": False,
+                },
+            )
+        except (jwt.PyJWTError, KeyError, TypeError, ValueError):
+            # From None: the cause may quote the token.
+            raise TokenInvalid from None
+        table_id, seat, token_id = claims["tbl"], claims["seat"], claims["jti"]
+        issued_at, expires_at = claims["iat"], claims["exp"]
+        texts = (table_id, token_id)
+        # `type` and not isinstance: true is no seat.
+        if any(type(text) is not str for text in texts) or any(
+            type(n) is not int for n in (seat, issued_at, expires_at)
+        ):
+            raise TokenInvalid
+        return SeatClaims(table_id, seat, token_id, issued_at, expires_at)
+
+
+def bearer(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
+    """The token of a call's `authorization: Bearer <token>`; None without the header, TokenInvalid for a bad one."""
+    found: str | None = None
+    for key, value in metadata or ():
+        if key != "authorization":
+            continue
+        if found is not None:
+            raise TokenInvalid("there is more than one authorization header")
+        scheme, _, token = (value if isinstance(value, str) else "").partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token or " " in token:
+            raise TokenInvalid("the authorization header must be `Bearer <token>`")
+        found = token
+    return found

@@ -1,0 +1,250 @@
+"""What Prometheus may know of this process.
+
+Every label has few values: RPCs that do not exist are counted under "unknown", rule sets that callers bring
+along under "custom", and a family that grows past its bound folds the rest into "other". The objects behind
+the labels are looked up in plain dictionaries, since a call has only microseconds for its own accounting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from itertools import accumulate
+from typing import Generic, Literal, TypeVar
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    Info,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+    start_http_server,
+)
+from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+GrpcType = Literal["UNARY", "CLIENT_STREAM", "SERVER_STREAM", "BIDI_STREAM", "unknown"]
+UNKNOWN = "unknown"
+CUSTOM = "custom"
+OTHER = "other"
+
+# Seconds. Calls take 0.2 ms to some 10 ms; streams live for minutes.
+_CALL_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0)
+_STORE_BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
+_LAG_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+_LAG_PERIOD = 0.5
+_MOST_CHILDREN = 512
+
+_Metric = TypeVar("_Metric", Counter, Gauge, Histogram)
+
+
+class _Family(Generic[_Metric]):
+    """A metric with labels whose children are found by one dictionary look-up, and bounded in number."""
+
+    def __init__(self, metric: _Metric, labels: int) -> None:
+        self._metric: _Metric = metric
+        self._children: dict[tuple[str, ...], _Metric] = {}
+        self._overflow = (OTHER,) * labels
+
+    def __call__(self, *labels: str) -> _Metric:
+        child = self._children.get(labels)
+        if child is not None:
+            return child
+        if len(self._children) >= _MOST_CHILDREN:
+            return self._metric.labels(*self._overflow)
+        child = self._children[labels] = self._metric.labels(*labels)
+        return child
+
+
+class MethodMetrics:
+    """The figures of one RPC. Plain numbers, which only the event loop changes: every call pays for them."""
+
+    __slots__ = ("buckets", "handled", "labels", "received", "seconds", "sent", "started")
+
+    def __init__(self, grpc_type: GrpcType, service: str, method: str) -> None:
+        self.labels = (grpc_type, service, method)
+        self.started = 0
+        self.received = 0
+        self.sent = 0
+        # By the name of the status code.
+        self.handled: dict[str, int] = {}
+        self.seconds = 0.0
+        # Calls up to each bound of _CALL_BUCKETS but over the one before, and over the last.
+        self.buckets = [0] * (len(_CALL_BUCKETS) + 1)
+
+    def finished(self, code: str, seconds: float) -> None:
+        """Counts a call that ended with the status of this name, after so many seconds."""
+        self.handled[code] = self.handled.get(code, 0) + 1
+        self.seconds += seconds
+        self.buckets[bisect_left(_CALL_BUCKETS, seconds)] += 1
+
+
+class _Calls(Collector):
+    """Shows the figures of all RPCs under their usual names, when somebody looks."""
+
+    def __init__(self) -> None:
+        self.methods: dict[tuple[str, str, str], MethodMetrics] = {}
+
+    def collect(self) -> Iterable[Metric]:
+        """Called for each scrape, from the thread that answers it."""
+        rpc = ("grpc_type", "grpc_service", "grpc_method")
+        started = CounterMetricFamily("grpc_server_started", "Calls begun.", labels=rpc)
+        handled = CounterMetricFamily("grpc_server_handled", "Calls ended, by status code.", labels=(*rpc, "grpc_code"))
+        received = CounterMetricFamily("grpc_server_msg_received", "Messages received.", labels=rpc)
+        sent = CounterMetricFamily("grpc_server_msg_sent", "Messages sent.", labels=rpc)
+        seconds = HistogramMetricFamily(
+            "grpc_server_handling_seconds", "Seconds from a call's arrival to its last answer.", labels=rpc
+        )
+        bounds = [*map(floatToGoString, _CALL_BUCKETS), "+Inf"]
+        for method in tuple(self.methods.values()):
+            started.add_metric(method.labels, method.started)
+            received.add_metric(method.labels, method.received)
+            sent.add_metric(method.labels, method.sent)
+            for code, count in tuple(method.handled.items()):
+                handled.add_metric((*method.labels, code), count)
+            cumulative = list(zip(bounds, accumulate(method.buckets), strict=True))
+            seconds.add_metric(method.labels, cumulative, method.seconds)
+        return started, handled, seconds, received, sent
+
+
+class Metrics:
+    """All metrics of one server, in a registry of their own. `rule_sets` are the ids that may be labels."""
+
+    def __init__(self, rule_sets: Iterable[str] = (), version: str = UNKNOWN) -> None:
+        # The time at which each series began would double their number, and nobody asks for it.
+        hide: Callable[[], None] = disable_created_metrics
+        hide()
+        self.registry = CollectorRegistry()
+        self._rule_sets = frozenset(rule_sets)
+        registry = self.registry
+        self._calls = _Calls()
+        registry.register(self._calls)
+
+        def counter(name: str, text: str, *labels: str) -> _Family[Counter]:
+            return _Family(Counter(name, text, labels, registry=registry), len(labels))
+
+        self._moves = counter("buraco_moves_total", "Moves submitted to tables.", "rule_set", "outcome")
+        self._violations = counter("buraco_violations_total", "Rules that submitted moves broke.", "reason")
+        self._deals = counter("buraco_deals_finished_total", "Deals played to their end.", "rule_set", "ending")
+        self._matches = counter("buraco_matches_finished_total", "Matches played to their end.", "rule_set")
+        self._tables = counter("buraco_tables_created_total", "Tables opened.", "rule_set")
+        self._watches = Gauge("buraco_watches", "Streams that watch or play a table now.", registry=registry)
+        self._store_seconds = _Family(
+            Histogram(
+                "buraco_store_operation_seconds",
+                "Seconds that operations of the store took.",
+                ("operation",),
+                registry=registry,
+                buckets=_STORE_BUCKETS,
+            ),
+            1,
+        )
+        self._store_operations = counter(
+            "buraco_store_operations_total",
+            "Operations of the store, by their outcome.",
+            "operation",
+            "outcome",
+        )
+        self._conflicts = Counter(
+            "buraco_store_conflicts_total", "Commits that lost against another change.", registry=registry
+        )
+        self._store_watchers = Gauge(
+            "buraco_store_watchers", "Subscriptions to changes of tables in the store now.", registry=registry
+        )
+        self._lag = Histogram(
+            "buraco_event_loop_lag_seconds",
+            "Seconds by which the event loop woke up late, sampled twice a second.",
+            registry=registry,
+            buckets=_LAG_BUCKETS,
+        )
+        Info("buraco_build", "What runs here.", registry=registry).info({"version": version})
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
+
+    def method(self, grpc_type: GrpcType, service: str, method: str) -> MethodMetrics:
+        """The figures of an RPC that exists."""
+        labels = (grpc_type, service, method)
+        return self._calls.methods.setdefault(labels, MethodMetrics(*labels))
+
+    def unknown_method(self) -> MethodMetrics:
+        """The figures of all RPCs that do not exist, together."""
+        return self.method("unknown", UNKNOWN, UNKNOWN)
+
+    def rule_set(self, rule_set: str) -> str:
+        """The label of a rule set: its id if it is a preset, else "custom"."""
+        return rule_set if rule_set in self._rule_sets else CUSTOM
+
+    def moves(self, rule_set: str, outcome: Literal["accepted", "illegal"], count: int = 1) -> None:
+        """Counts moves submitted under the rule set with this id."""
+        self._moves(self.rule_set(rule_set), outcome).inc(count)
+
+    def violation(self, reason: str) -> None:
+        """Counts a broken rule, by its stable name."""
+        self._violations(reason).inc()
+
+    def deal_finished(self, rule_set: str, ending: str) -> None:
+        """Counts a deal that ended, and how."""
+        self._deals(self.rule_set(rule_set), ending).inc()
+
+    def match_finished(self, rule_set: str) -> None:
+        """Counts a match that ended."""
+        self._matches(self.rule_set(rule_set)).inc()
+
+    def table_created(self, rule_set: str) -> None:
+        """Counts a table that was opened."""
+        self._tables(self.rule_set(rule_set)).inc()
+
+    def watch_opened(self) -> None:
+        """Counts a stream in that watches or plays a table."""
+        self._watches.inc()
+
+    def watch_closed(self) -> None:
+        """Counts such a stream out."""
+        self._watches.dec()
+
+    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+        """Counts an operation of the store that ended after so many seconds."""
+        self._store_operations(operation, outcome).inc()
+        self._store_seconds(operation).observe(seconds)
+
+    def store_watchers(self, count: int) -> None:
+        """Tells how many subscriptions to the store there are now."""
+        self._store_watchers.set(count)
+
+    def store_conflict(self) -> None:
+        """Counts a commit that lost against another change."""
+        self._conflicts.inc()
+
+    async def observe_loop_lag(self) -> None:
+        """Samples how late the event loop wakes up, until cancelled."""
+        while True:
+            due = time.perf_counter() + _LAG_PERIOD
+            await asyncio.sleep(_LAG_PERIOD)
+            self._lag.observe(max(0.0, time.perf_counter() - due))
+
+
+class MetricsServer:
+    """Serves the metrics over HTTP from a thread of its own. Raises OSError if the address cannot be had."""
+
+    def __init__(self, metrics: Metrics, host: str, port: int) -> None:
+        server, thread = start_http_server(port, addr=host, registry=metrics.registry)
+        self._server: WSGIServer = server
+        self._thread: threading.Thread = thread
+        self.host = host
+        self.port: int = server.server_address[1]
+
+    def close(self) -> None:
+        """Stops serving; returns when the thread has ended (within half a second)."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from buraco_service import logs
+from buraco_service.logs import CallContext
+from tests.service.announcing import Announcing
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _configuration() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    context = logs.current_call.set(None)
+    yield
+    logs.current_call.reset(context)
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    """The JSON lines written so far."""
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def call(table_id: str | None = None) -> CallContext:
+    """The context of a call."""
+    made = CallContext("/buraco.v1.TableService/GetTable", "req-1", False, 0.0)
+    made.table_id = table_id
+    return made
+
+
+def test_json_lines() -> None:
+    """Away from a terminal a line is one JSON object with event, values, level and time."""
+    stream = io.StringIO()
+    logs.configure("info", "auto", stream=stream)
+    logs.get_logger(replica="a").info("serving", address="127.0.0.1:1")
+    (line,) = lines(stream)
+    timestamp = line.pop("timestamp")
+    assert line == {"event": "serving", "replica": "a", "address": "127.0.0.1:1", "level": "info"}
+    assert timestamp.endswith("Z")
+
+
+def test_console_lines() -> None:
+    """At a terminal, or when asked to, lines are for a person."""
+    terminal, asked = Terminal(), io.StringIO()
+    wanted: list[tuple[io.StringIO, logs.Format]] = [(terminal, "auto"), (asked, "console")]
+    for stream, form in wanted:
+        logs.configure("info", form, stream=stream)
+        logs.get_logger().info("serving", address="127.0.0.1:1")
+        logs.call_log()(call(), "OK", 0.5, None)
+    assert "serving" in asked.getvalue()
+    assert "address=127.0.0.1:1" in asked.getvalue()
+    assert "GetTable" in asked.getvalue()
+    assert "\x1b[" in terminal.getvalue()
+    assert "\x1b[" not in asked.getvalue()
+
+
+def test_level() -> None:
+    """Lines below the level are not written, calls being at info."""
+    stream = io.StringIO()
+    logs.configure("warning", "json", stream=stream)
+    log = logs.get_logger()
+    log.info("quiet")
+    logs.call_log()(call(), "OK", 0.5, None)
+    logging.getLogger("library").info("quiet")
+    log.warning("loud")
+    assert [line["event"] for line in lines(stream)] == ["loud"]
+
+
+def test_lines_of_a_call() -> None:
+    """Lines logged during a call carry its request id, and its table once it is known."""
+    stream = io.StringIO()
+    logs.configure("info", "json", stream=stream)
+    context = call()
+    logs.current_call.set(context)
+    logs.get_logger().info("before")
+    context.table_id = "t1"
+    logs.get_logger().info("after")
+    logging.getLogger("library").warning("foreign")
+    before, after, foreign = lines(stream)
+    assert before["request_id"] == after["request_id"] == foreign["request_id"] == "req-1"
+    assert "table_id" not in before
+    assert after["table_id"] == foreign["table_id"] == "t1"
+
+
+@pytest.mark.parametrize("table_ids", ["plain", "hashed"])
+@pytest.mark.parametrize("reason", [None, 'odd "reason"'])
+def test_line_at_the_end_of_a_call(table_ids: logs.TableIds, reason: str | None) -> None:
+    """The line about a call is the same, made the quick way or the general way."""
+    stream = io.StringIO()
+    logs.configure("info", "json", table_ids, stream=stream)
+    context = call("tä ble\n")
+    logs.call_log()(context, "NOT_FOUND", 0.0012345678, reason)
+    logs.current_call.set(context)
+    values = {} if reason is None else {"reason": reason}
+    logs.get_logger().info("call", method=context.method, code="NOT_FOUND", seconds=0.001235, **values)
+    quick, general = lines(stream)
+    assert len(quick.pop("timestamp")) == len(general.pop("timestamp"))
+    assert quick == general
+    assert (quick["table_id"] == "tä ble\n") is (table_ids == "plain")
+
+
+def test_hashed_table_ids() -> None:
+    """Hashed ids are equal for equal tables, differ for others and hide the id wherever it is logged."""
+    stream = io.StringIO()
+    logs.configure("info", "json", "hashed", stream=stream)
+    for table_id in ("t1", "t1", "t2"):
+        logs.get_logger().info("loaded", table_id=table_id)
+    first, second, third = (line["table_id"] for line in lines(stream))
+    assert first == second != third
+    assert first == logs.hashed("t1")
+    assert "t1" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("name", ["token", "authorization", "seed", "hand", "snapshot", "signing_keys", "view"])
+def test_secrets_are_withheld(name: str) -> None:
+    """Should a secret be passed to a logger by mistake, its value is not written."""
+    stream = io.StringIO()
+    logs.configure("debug", "json", stream=stream)
+    logs.get_logger().warning("oops", **{name: "As Kd Jo"})
+    (line,) = lines(stream)
+    assert line[name] == "withheld"
+
+
+def test_standard_library() -> None:
+    """What libraries log comes out in the same form, with the name of their logger."""
+    stream = io.StringIO()
+    logs.configure("info", "json", stream=stream)
+    logging.getLogger("library.part").warning("cannot do %s", "this")
+    logging.getLogger("grpc._cython").info("chatter")
+    (line,) = lines(stream)
+    assert (line["event"], line["logger"], line["level"]) == ("cannot do this", "library.part", "warning")
+
+
+def test_tracebacks_stay_in_their_line() -> None:
+    """An exception is logged with its traceback, and still as one line."""
+    stream = io.StringIO()
+    logs.configure("info", "json", stream=stream)
+    try:
+        raise ValueError("broken")
+    except ValueError as error:
+        logs.get_logger().error("unforeseen", exc_info=error)
+        logging.getLogger("library").exception("foreign")
+    own, foreign = lines(stream)
+    for line in (own, foreign):
+        assert "test_logs.py" in line["exception"]
+        assert line["exception"].endswith("ValueError: broken")
+
+
+async def test_info_is_written_soon_and_warnings_at_once() -> None:
+    """In a running loop info lines wait a moment for company; a warning brings all that came before it."""
+    stream = Announcing()
+    logs.configure("info", "json", stream=stream)
+    log = logs.get_logger()
+    log.info("one")
+    assert stream.getvalue() == ""
+    await asyncio.wait_for(stream.written.wait(), 10)
+    assert [line["event"] for line in lines(stream)] == ["one"]
+    log.info("two")
+    log.warning("three")
+    assert [line["event"] for line in lines(stream)] == ["one", "two", "three"]
+    log.info("four")
+    logging.getLogger("library").error("five")
+    assert [line["event"] for line in lines(stream)][3:] == ["four", "five"]
+    log.info("six")
+    logs.flush()
+    assert [line["event"] for line in lines(stream)][5:] == ["six"]
+
+
+def test_lines_outlive_their_loop() -> None:
+    """A line that was waiting when its loop ended is written with the next one."""
+    stream = io.StringIO()
+    logs.configure("info", "json", stream=stream)
+
+    async def main() -> None:
+        logs.get_logger().info("first")
+
+    asyncio.run(main())
+    logs.get_logger().info("second")
+    assert [line["event"] for line in lines(stream)] == ["first", "second"]
+
+
+async def test_threads_lose_no_line() -> None:
+    """Lines from several threads and the loop all arrive, each whole."""
+    stream = io.StringIO()
+    logs.configure("info", "json", stream=stream)
+
+    def work(name: str) -> None:
+        log = logs.get_logger()
+        for number in range(300):
+            (log.warning if number % 7 == 0 else log.info)("line", name=name, number=number)
+
+    threads = [threading.Thread(target=work, args=(str(number),)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    work("loop")
+    for thread in threads:
+        await asyncio.to_thread(thread.join)
+    logs.flush()
+    found = [(line["name"], line["number"]) for line in lines(stream)]
+    assert len(found) == len(set(found)) == 1500
