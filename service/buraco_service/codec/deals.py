@@ -1,0 +1,198 @@
+"""Snapshots: all of a match, hidden cards included."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from buraco.v1 import deal_pb2
+from buraco_rules.deal import MAX_UNDO_STEPS, POTS, Deal, Ending, Match, Phase, Turn, UndoStep
+from buraco_rules.rule_sets import RuleSet
+from buraco_service.codec.cards import cards_from_pb, optional_card_from_pb
+from buraco_service.codec.fields import Faults, FieldErrors, Path, Untyped, by_number
+from buraco_service.codec.melds import meld_from_pb, put_meld
+from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
+from buraco_service.codec.sides import put_side, side_from_pb
+
+_PHASES: Final = by_number(Phase)
+_ENDINGS: Final = by_number(Ending)
+
+
+def snapshot_to_pb(deal: Deal, *, with_rules: bool = True) -> deal_pb2.Snapshot:
+    """All of a match. Its rule set may be left out where it is kept beside the snapshot."""
+    snapshot = deal_pb2.Snapshot()
+    put_snapshot(snapshot, deal, with_rules=with_rules)
+    return snapshot
+
+
+def put_snapshot(pb: deal_pb2.Snapshot, deal: Deal, *, with_rules: bool = True) -> None:
+    """Write all of a match into an empty message: where it shall stand, for copying messages costs time."""
+    pb.seats = deal.seats
+    if with_rules:
+        pb.rule_set.CopyFrom(rule_set_to_pb(deal.rules))
+    put_match(pb.match, deal.match)
+    _put_deal(pb.deal, deal)
+
+
+def match_to_pb(match: Match) -> deal_pb2.Match:
+    """Where a match stands."""
+    pb = deal_pb2.Match()
+    put_match(pb, match)
+    return pb
+
+
+def put_match(pb: deal_pb2.Match, match: Match) -> None:
+    """Write into an empty message where a match stands."""
+    pb.deal_number = match.deal_number
+    pb.scores.extend(match.scores)
+    pb.starter = match.starter
+    pb.target_score = match.target_score
+
+
+def deal_from_pb(snapshot: deal_pb2.Snapshot, rules: RuleSet | None = None) -> Deal:
+    """The deal of a snapshot, under `rules` or else the snapshot's own rule set; hands may come in any order.
+
+    Raises FieldErrors where the message has not the form of a deal: something is missing, unknown or too many. Whether
+    play could have led there is another question: see `buraco_rules.soundness`.
+    """
+    faults = Faults()
+    if rules is None:
+        rules = _own_rules(snapshot, faults)
+    seats = snapshot.seats
+    if seats not in (2, 4):
+        faults.add(("seats",), f"2 or 4, not {seats}")
+    if not snapshot.HasField("match"):
+        faults.add(("match",), "must be given")
+    match = match_from_pb(snapshot.match, ("match",), faults)
+    if not snapshot.HasField("deal"):
+        faults.add(("deal",), "must be given")
+        faults.refuse()
+    deal = _deal_from_pb(snapshot.deal, rules, seats, match, faults)
+    faults.refuse()
+    return deal
+
+
+def match_from_pb(match: deal_pb2.Match, path: Path, faults: Faults) -> Match:
+    """Where a match stands; no scores mean 0 for both sides."""
+    scores = match.scores
+    pair = (0, 0)
+    if len(scores) == 2:
+        pair = scores[0], scores[1]
+    elif scores:
+        faults.add((*path, "scores"), f"one for each of two sides, or none, not {len(scores)}")
+    return Match(match.deal_number, pair, match.starter, match.target_score)
+
+
+def _own_rules(snapshot: deal_pb2.Snapshot, faults: Faults) -> RuleSet | None:
+    if not snapshot.HasField("rule_set"):
+        faults.add(("rule_set",), "must be given")
+        return None
+    try:
+        return rule_set_from_pb(snapshot.rule_set)
+    except FieldErrors as errors:
+        faults.add_all(("rule_set",), errors)
+        return None
+
+
+def _put_deal(pb: Untyped, deal: Deal) -> None:
+    pb.stock.extend(deal.stock)
+    pb.pile.extend(deal.pile)
+    add = pb.pots.add
+    for pot in deal.pots:
+        add().cards.extend(pot)
+    add = pb.hands.add
+    for hand in deal.hands:
+        add().cards.extend(hand)
+    for side in deal.sides:
+        put_side(pb.sides.add(), side)
+    pb.seat_to_move = deal.seat_to_move
+    pb.phase = deal.phase
+    pb.ending = deal.ending
+    _put_turn(pb.turn, deal.turn)
+
+
+def _put_turn(pb: Untyped, turn: Turn) -> None:
+    number, locked_card, must_meld, opening_attempt, undo = turn
+    pb.number = number
+    if locked_card:
+        pb.locked_card = locked_card
+    if must_meld:
+        pb.must_meld = must_meld
+    if opening_attempt:
+        pb.opening_attempt = True
+    for step in undo:
+        _put_undo_step(pb.undo.add(), step)
+
+
+def _put_undo_step(pb: Untyped, step: UndoStep) -> None:
+    pb.meld = step.meld
+    if step.before is not None:
+        put_meld(pb.before, step.before)
+    pb.cards.extend(step.cards)
+    pb.locked_card = step.locked_card
+    pb.must_meld = step.must_meld
+    pb.unplayed_pot = step.unplayed_pot
+
+
+def _deal_from_pb(pb: deal_pb2.Deal, rules: RuleSet | None, seats: int, match: Match, faults: Faults) -> Deal:
+    stock = cards_from_pb(pb.stock, ("deal.stock",), faults)
+    pile = cards_from_pb(pb.pile, ("deal.pile",), faults)
+    pots = _lists_from_pb(pb.pots, "deal.pots", POTS, faults)
+    hands = _lists_from_pb(pb.hands, "deal.hands", 4, faults)
+    if len(pb.hands) != seats:
+        faults.add(("deal.hands",), f"one for each of {seats} seats, not {len(pb.hands)}")
+    sides = [side_from_pb(side, ("deal.sides", index), faults) for index, side in enumerate(pb.sides[:2])]
+    if len(pb.sides) != 2:
+        faults.add(("deal.sides",), f"two sides, not {len(pb.sides)}")
+    seat_to_move = pb.seat_to_move
+    if seat_to_move >= seats:
+        faults.add(("deal.seat_to_move",), f"a seat, 0 to {seats - 1}, not {seat_to_move}")
+    phase = _PHASES.get(pb.phase)
+    if phase is None:
+        faults.add(("deal.phase",), f"{pb.phase} is no phase" if pb.phase else "must be given")
+    if not pb.HasField("turn"):
+        faults.add(("deal.turn",), "must be given")
+    turn = _turn_from_pb(pb.turn, faults)
+    ending = _ENDINGS.get(pb.ending)
+    if ending is None:
+        faults.add(("deal.ending",), f"{pb.ending} is no ending")
+    faults.refuse()
+    assert rules is not None, "a fault otherwise"
+    assert phase is not None, "a fault otherwise"
+    assert ending is not None, "a fault otherwise"
+    sorted_hands = tuple([tuple(sorted(hand)) for hand in hands])
+    return Deal(
+        rules, seats, match, stock, pile, pots, sorted_hands, (sides[0], sides[1]), seat_to_move, phase, turn, ending
+    )
+
+
+def _lists_from_pb(
+    lists: Sequence[deal_pb2.Cards], field: str, most: int, faults: Faults
+) -> tuple[tuple[int, ...], ...]:
+    if len(lists) > most:
+        faults.add((field,), f"at most {most}, not {len(lists)}")
+        return ()
+    return tuple([cards_from_pb(cards.cards, (field, index, "cards"), faults) for index, cards in enumerate(lists)])
+
+
+def _turn_from_pb(turn: deal_pb2.Turn, faults: Faults) -> Turn:
+    steps: Sequence[deal_pb2.UndoStep] = turn.undo
+    if len(steps) > MAX_UNDO_STEPS:
+        faults.add(("deal.turn.undo",), f"at most {MAX_UNDO_STEPS} steps, not {len(steps)}")
+        steps = ()
+    return Turn(
+        turn.number,
+        optional_card_from_pb(turn.locked_card, ("deal.turn.locked_card",), faults),
+        optional_card_from_pb(turn.must_meld, ("deal.turn.must_meld",), faults),
+        turn.opening_attempt,
+        tuple([_undo_step_from_pb(step, ("deal.turn.undo", index), faults) for index, step in enumerate(steps)]),
+    )
+
+
+def _undo_step_from_pb(step: deal_pb2.UndoStep, path: Path, faults: Faults) -> UndoStep:
+    return UndoStep(
+        step.meld,
+        meld_from_pb(step.before, (*path, "before"), faults) if step.HasField("before") else None,
+        cards_from_pb(step.cards, (*path, "cards"), faults),
+        optional_card_from_pb(step.locked_card, (*path, "locked_card"), faults),
+        optional_card_from_pb(step.must_meld, (*path, "must_meld"), faults),
+        step.unplayed_pot,
+    )

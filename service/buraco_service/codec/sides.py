@@ -1,0 +1,70 @@
+"""Sides of a snapshot. A move changes one of them at most, so their forms are remembered both ways."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from buraco.v1 import deal_pb2
+from buraco_rules.deal import POTS, Side
+from buraco_service.codec.fields import Faults, FieldErrors, Path
+from buraco_service.codec.melds import meld_from_pb, put_meld
+
+MAX_MELDS: Final = 36
+"""Of one side: as many as the largest deck has threes of cards."""
+
+_REMEMBERED: Final = 4096
+_LARGEST_REMEMBERED: Final = 512
+"""Bytes: more than a side has in play, so that nobody can fill the memory with others."""
+
+
+def put_side(pb: deal_pb2.Side, side: Side) -> None:
+    """Write a side into an empty message."""
+    pb.MergeFromString(_to_bytes(side))
+
+
+def side_from_pb(side: deal_pb2.Side, path: Path, faults: Faults) -> Side:
+    """A side as it stands in the message; an empty one where that is faulty."""
+    data = side.SerializeToString()
+    try:
+        return _from_bytes(data) if len(data) <= _LARGEST_REMEMBERED else _read(side)
+    except FieldErrors as errors:
+        faults.add_all(path, errors)
+        return Side()
+
+
+@lru_cache(_REMEMBERED)
+def _to_bytes(side: Side) -> bytes:
+    pb = deal_pb2.Side(
+        pots_taken=side.pots_taken,
+        unplayed_pots=side.unplayed_pots,
+        opening_required=side.opening_required,
+        opening_penalties=side.opening_penalties,
+    )
+    for meld in side.melds:
+        put_meld(pb.melds.add(), meld)
+    return pb.SerializeToString()
+
+
+@lru_cache(_REMEMBERED)
+def _from_bytes(data: bytes) -> Side:
+    return _read(deal_pb2.Side.FromString(data))
+
+
+def _read(side: deal_pb2.Side) -> Side:
+    faults = Faults()
+    melds: Sequence[deal_pb2.Meld] = side.melds
+    if len(melds) > MAX_MELDS:
+        faults.add(("melds",), f"at most {MAX_MELDS}, not {len(melds)}")
+        melds = ()
+    read = [meld_from_pb(meld, ("melds", index), faults) for index, meld in enumerate(melds)]
+    unplayed = side.unplayed_pots
+    if len(unplayed) > POTS:
+        faults.add(("unplayed_pots",), f"at most {POTS} seats, not {len(unplayed)}")
+    faults.refuse()
+    return Side(
+        tuple([meld for meld in read if meld is not None]),
+        side.pots_taken,
+        tuple(sorted(unplayed)),
+        side.opening_required,
+        side.opening_penalties,
+    )

@@ -1,0 +1,237 @@
+"""`buraco replay` and `buraco explain`: recorded matches and positions, for people to read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+
+from buraco_rules.deal import Deal, Phase
+from buraco_rules.events import Event
+from buraco_rules.match import match_result
+from buraco_rules.move_notation import format_move, normal_move, parse_move
+from buraco_rules.moves import DrawStock, Move, TakePile
+from buraco_rules.position_notation import parse_position
+from buraco_rules.reading import NotationFaults
+from buraco_rules.record_notation import format_record
+from buraco_rules.records import DealRecord, MatchRecord, Step
+from buraco_rules.records import replay as replay_deal
+from buraco_rules.scoring import score_deal
+from buraco_rules.turn import apply
+from buraco_rules.violations import VIOLATION_TEXT, IllegalMove
+from buraco_service.record_files import BadRecord, read_record_file, told
+from buraco_service.table_text import duty_lines, hand_lines, move_lines, score_lines, side_lines, table_lines, wrapped
+from buraco_service.wording import ending_in_words, in_words
+
+_Parsed = TypeVar("_Parsed")
+
+STDIN: Final = "-"
+ILLEGAL: Final = 1
+"""Exit code for a move that is illegal."""
+
+
+class BadInput(click.ClickException):
+    """Input that cannot be read: exit code 2."""
+
+    exit_code = 2
+
+
+@click.command()
+@click.argument("file")
+@click.option("--deal", "number", type=click.IntRange(min=1), help="Only the deal of this number.")
+@click.option("--quiet", is_flag=True, help="Only the scores.")
+@click.option("--notation", is_flag=True, help="Only the record in its text notation, whatever the form of FILE.")
+def replay(file: str, number: int | None, quiet: bool, notation: bool) -> None:
+    """Print a recorded match turn by turn.
+
+    FILE is a record in text notation, or an answer of GetRecord as JSON or in its binary form; - is the standard input.
+    Every deal is played again, so that a record that was tampered with is refused.
+    """
+    try:
+        found = read_record_file(_bytes_of(file))
+    except BadRecord as error:
+        raise BadInput(
+            f"{_name_of(file)}: {error}" if "\n" not in str(error) else f"{_name_of(file)}:\n{error}"
+        ) from None
+    if found.more:
+        click.echo("GetRecord says that there are more deals than these.", err=True)
+    record = found.record
+    if number is not None:
+        deals = tuple([deal for deal in record.deals if deal.deal_number == number])
+        if not deals:
+            numbers = ", ".join([str(deal.deal_number) for deal in record.deals])
+            raise BadInput(f"{_name_of(file)}: there is no deal {number}; there are {numbers}")
+        record = record._replace(deals=deals)
+    if notation:
+        _say(format_record(record).splitlines())
+    else:
+        _say(_match_lines(record, quiet=quiet))
+
+
+# A discard looks like an option, and -7h must not ask for help.
+@click.command(
+    short_help="Show a position's legal moves, or why a move is illegal.",
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
+)
+@click.argument("position")
+@click.argument("move", required=False)
+@click.pass_context
+def explain(context: click.Context, position: str, move: str | None) -> None:
+    """Show a position and its legal moves, or say of MOVE what it does or why it is illegal.
+
+    POSITION is the text of a position, or a file that holds it; - is the standard input. MOVE is in short notation:
+    + and ^ draw, '=3h 4h [Jo]' is a new meld, '&2:5h' lays off on meld 2, '~2@9' moves a wild, -Kd discards.
+
+    Exit codes: 0 fine, 1 MOVE is illegal, 2 POSITION or MOVE cannot be read.
+    """
+    text, name = _position_text(position)
+    deal = _read(lambda: parse_position(text), text, name)
+    played = None if move is None else _read(lambda: parse_move(move), move, "MOVE")
+    _say(_position_lines(deal))
+    if played is None:
+        return
+    try:
+        after, events = apply(deal, played)
+    except IllegalMove as illegal:
+        _say(["", f"{format_move(played)} is illegal:"])
+        _say([f"  {violation.name}: {VIOLATION_TEXT[violation]}" for violation in illegal.violations])
+        context.exit(ILLEGAL)
+    _say(_effect_lines(deal, played, after, events))
+
+
+# ---- input -------------------------------------------------------------------------------------------
+
+
+def _bytes_of(file: str) -> bytes:
+    try:
+        if file != STDIN:
+            return Path(file).read_bytes()
+        if not hasattr(sys.stdin, "buffer"):
+            raise BadInput("standard input is closed")
+        return sys.stdin.buffer.read()
+    except (OSError, ValueError) as error:  # ValueError: a null character in a name
+        raise BadInput(f"{_name_of(file)}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _name_of(file: str) -> str:
+    return "standard input" if file == STDIN else file
+
+
+def _position_text(position: str) -> tuple[str, str]:
+    """The text of a position, and what to call it: the argument itself where it is not the name of a file."""
+    if position != STDIN and ":" in position and not _is_file(position):
+        return position, "POSITION"
+    try:
+        return _bytes_of(position).decode("utf-8-sig"), _name_of(position)
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{_name_of(position)}: no text in UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a null character
+        return False
+
+
+def _read(parse: Callable[[], _Parsed], text: str, name: str) -> _Parsed:
+    try:
+        return parse()
+    except NotationFaults as faults:
+        raise BadInput(f"{name}:\n{told(text, faults)}") from None
+
+
+# ---- output ------------------------------------------------------------------------------------------
+
+
+def _say(lines: Iterable[str]) -> None:
+    """Print lines; what the terminal has no characters for is escaped."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    for line in lines:
+        click.echo(line.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _match_lines(record: MatchRecord, *, quiet: bool) -> Iterator[str]:
+    rules = record.rules
+    target = f"to {record.target_score}" if record.target_score else "one deal"
+    yield f"{rules.display_name} ({rules.id}), {record.seats} seats, {target}"
+    for number in range(2 if record.players else 0):
+        names = [f"{name} (seat {seat})" for seat, name in enumerate(record.players) if seat % 2 == number]
+        yield from wrapped(f"side {number}", names)
+    for deal in record.deals:
+        yield ""
+        yield from _deal_lines(record, deal, quiet=quiet)
+
+
+def _deal_lines(record: MatchRecord, deal: DealRecord, *, quiet: bool) -> Iterator[str]:
+    steps = list(replay_deal(record, deal))
+    dealt, end = steps[0].before, steps[-1].after
+    yield f"Deal {deal.deal_number}, {deal.scores[0]} to {deal.scores[1]}: seat {dealt.starter} starts"
+    if not quiet:
+        yield from hand_lines(dealt)
+        yield from table_lines(dealt)
+        for turn in _turns(steps):
+            yield ""
+            yield from _turn_lines(record, turn)
+    yield f"The deal is over after {end.turn.number} turns: {ending_in_words(end)}"
+    yield from score_lines(score_deal(end))
+    result = match_result(end)
+    if result is not None:
+        yield "The match is over: " + ("a draw" if result.winner is None else f"side {result.winner} wins")
+
+
+def _turns(steps: list[Step]) -> Iterator[list[Step]]:
+    turn: list[Step] = []
+    for step in steps:
+        if turn and isinstance(step.move, DrawStock | TakePile):
+            yield turn
+            turn = []
+        turn.append(step)
+    yield turn
+
+
+def _turn_lines(record: MatchRecord, turn: list[Step]) -> Iterator[str]:
+    before, after = turn[0].before, turn[-1].after
+    seat = before.seat_to_move
+    player = f" ({record.players[seat]})" if record.players else ""
+    yield f"Turn {before.turn.number}, seat {seat}{player}"
+    for words in _told(chain.from_iterable([step.events for step in turn])):
+        yield from wrapped("", words.split(" "), gap=" ")
+    yield from table_lines(after)
+
+
+def _told(events: Iterable[Event]) -> list[str]:
+    return [words for words in map(in_words, events) if words]
+
+
+def _position_lines(deal: Deal) -> Iterator[str]:
+    rules, match = deal.rules, deal.match
+    target = f"to {match.target_score}" if match.target_score else "one deal"
+    yield f"{rules.display_name} ({rules.id}), {deal.seats} seats, {target}"
+    yield f"Deal {match.deal_number}, {match.scores[0]} to {match.scores[1]}"
+    yield from hand_lines(deal)
+    yield from table_lines(deal)
+    yield from side_lines(deal)
+    yield ""
+    if deal.phase is Phase.OVER:
+        yield f"The deal is over after {deal.turn.number} turns: {ending_in_words(deal)}"
+        yield from score_lines(score_deal(deal))
+        return
+    yield from duty_lines(deal)
+    yield from move_lines(deal)
+
+
+def _effect_lines(deal: Deal, move: Move, after: Deal, events: Iterable[Event]) -> Iterator[str]:
+    normal = normal_move(deal, move)
+    same = "" if normal == move else f", the same as {format_move(normal)}"
+    yield ""
+    yield f"{format_move(move)} is legal{same}:"
+    for words in _told(events):
+        yield from wrapped("", words.split(" "), gap=" ")
+    yield "  score as if the deal ended now:" if after.phase is not Phase.OVER else "  score:"
+    for old, new in zip(score_deal(deal).sides, score_deal(after).sides, strict=True):
+        yield f"    side {new.side}: {old.total} -> {new.total} ({new.total - old.total:+d})"

@@ -1,0 +1,183 @@
+"""Records from files: in the text notation, or as the answer of GetRecord, its JSON or its binary form."""
+
+from __future__ import annotations
+
+import json
+from typing import Final, NamedTuple
+
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError
+
+from buraco.v1 import table_pb2, table_service_pb2
+from buraco_rules.deal import Ending, Match
+from buraco_rules.moves import DrawStock, Move, TakePile
+from buraco_rules.reading import Fault, NotationFaults, pointed_out
+from buraco_rules.record_notation import parse_record
+from buraco_rules.records import DealRecord, MatchRecord, normal_record, record_defects
+from buraco_rules.shuffle import SEED_BYTES
+from buraco_service.codec.deals import match_from_pb
+from buraco_service.codec.fields import Faults, FieldErrors, by_number, joined
+from buraco_service.codec.moves import move_from_pb
+from buraco_service.codec.rule_sets import rule_set_from_pb
+
+_ENDINGS: Final = by_number(Ending)
+_MAX_TOLD: Final = 20
+
+
+class BadRecord(ValueError):
+    """No record, or one that does not play to its result; the text says what is wrong and where, line by line."""
+
+
+class RecordFile(NamedTuple):
+    """What a file holds."""
+
+    record: MatchRecord
+    more: bool
+    """The file is one page of GetRecord, and more deals follow."""
+
+
+def read_record_file(data: bytes) -> RecordFile:
+    """The record of a file, played again and so checked. Raises BadRecord."""
+    text = _text(data)
+    if text is None:
+        answer = table_service_pb2.GetRecordResponse()
+        try:
+            answer.ParseFromString(data)
+        except DecodeError:
+            raise BadRecord("neither a record's text, nor GetRecord's answer as JSON or in binary form") from None
+        return _of_answer(answer)
+    if text.lstrip().startswith("{"):
+        return _of_answer(_answer_from_json(text))
+    try:
+        return RecordFile(parse_record(text), more=False)
+    except NotationFaults as faults:
+        raise BadRecord(told(text, faults)) from None
+
+
+def record_from_pb(answer: table_service_pb2.GetRecordResponse) -> MatchRecord:
+    """The record that the answer of GetRecord tells of, its moves as they were sent. Raises FieldErrors.
+
+    Nothing is played: see `buraco_rules.records.record_defects`.
+    """
+    faults = Faults()
+    if not answer.deals:
+        raise FieldErrors([("deals", "no deal is finished yet")])
+    deals = []
+    for index, deal in enumerate(answer.deals):
+        try:
+            deals.append(_deal_from_pb(deal, answer.deals[0]))
+        except FieldErrors as errors:
+            faults.add_all(("deals", index), errors)
+    faults.refuse()
+    first = answer.deals[0]
+    rules = rule_set_from_pb(first.rule_set)
+    return MatchRecord(rules, first.seats, first.match.target_score, first.match.starter, tuple(deals))
+
+
+def told(text: str, faults: NotationFaults) -> str:
+    """Faults of a text for people, each with its line and a caret; the first of them where there are many."""
+    found = faults.faults
+    more = f"\nand {len(found) - _MAX_TOLD} more" if len(found) > _MAX_TOLD else ""
+    return pointed_out(text, found[:_MAX_TOLD]) + more
+
+
+def _text(data: bytes) -> str | None:
+    """The data as text; None where it is none. GetRecord's binary form has control characters wherever it is long."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    if text.lstrip()[:1] in ("[", "{", "#", ""):
+        return text
+    return None if any([character < " " and character not in "\t\r\n" for character in text]) else text
+
+
+def _answer_from_json(text: str) -> table_service_pb2.GetRecordResponse:
+    try:
+        value = json.loads(text)
+        return json_format.ParseDict(value, table_service_pb2.GetRecordResponse())
+    except json.JSONDecodeError as error:
+        fault = Fault(error.lineno, error.colno, 1, f"no JSON: {error.msg}")
+        raise BadRecord(pointed_out(text, [fault])) from None
+    except json_format.ParseError as error:
+        raise BadRecord(f"not GetRecord's answer: {error}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise BadRecord(f"not GetRecord's answer: {error}") from None
+    except RecursionError:
+        raise BadRecord("not GetRecord's answer: nested too deeply") from None
+
+
+def _of_answer(answer: table_service_pb2.GetRecordResponse) -> RecordFile:
+    try:
+        record = record_from_pb(answer)
+    except FieldErrors as errors:
+        raise BadRecord("\n".join([f"{error.field}: {error.problem}" for error in errors.errors])) from None
+    defects = record_defects(record)
+    if defects:
+        paths = [
+            joined(("deals", defect.deal, *(("moves", defect.move) if defect.move is not None else (defect.field,))))
+            for defect in defects
+        ]
+        raise BadRecord("\n".join([f"{path}: {defect.problem}" for path, defect in zip(paths, defects, strict=True)]))
+    return RecordFile(normal_record(record), answer.more)
+
+
+def _deal_from_pb(pb: table_pb2.DealRecord, first: table_pb2.DealRecord) -> DealRecord:
+    faults = Faults()
+    try:
+        rule_set_from_pb(pb.rule_set)
+    except FieldErrors as errors:
+        faults.add_all(("rule_set",), errors)
+    if pb.seats not in (2, 4):
+        faults.add(("seats",), f"2 or 4, not {pb.seats}")
+        faults.refuse()
+    match = match_from_pb(pb.match, ("match",), faults)
+    if match.deal_number != pb.deal_number:
+        faults.add(("match", "deal_number"), f"that of the deal, {pb.deal_number}, not {match.deal_number}")
+    for name, same in (
+        ("rule_set", pb.rule_set == first.rule_set),
+        ("seats", pb.seats == first.seats),
+        ("match.starter", match.starter == first.match.starter),
+        ("match.target_score", match.target_score == first.match.target_score),
+    ):
+        if not same:
+            faults.add((name,), "another than in the first deal: not one match")
+    for name, size in (("seed", len(pb.seed)), ("server_seed", len(pb.server_seed))):
+        if size != SEED_BYTES and (name == "seed" or size):
+            faults.add((name,), f"{SEED_BYTES} bytes, not {size}")
+    if len(pb.entropies) not in (0, pb.seats):
+        faults.add(("entropies",), f"one for each of {pb.seats} seats, or none, not {len(pb.entropies)}")
+    if len(pb.score.sides) != 2:
+        faults.add(("score.sides",), f"two sides, not {len(pb.score.sides)}")
+    if not _ENDINGS.get(pb.ending):
+        faults.add(("ending",), f"{pb.ending} is no ending of a finished deal")
+    moves = _moves_from_pb(pb, match, faults)
+    faults.refuse()
+    return DealRecord(
+        deal_number=match.deal_number,
+        scores=match.scores,
+        seed=pb.seed,
+        commitment=pb.commitment,
+        moves=moves,
+        ending=_ENDINGS[pb.ending],
+        points=(pb.score.sides[0].total, pb.score.sides[1].total),
+        server_seed=None if pb.server_seed in (b"", pb.seed) else pb.server_seed,
+        entropies=tuple(pb.entropies) if any(pb.entropies) else (),
+    )
+
+
+def _moves_from_pb(pb: table_pb2.DealRecord, match: Match, faults: Faults) -> tuple[Move, ...]:
+    moves: list[Move] = []
+    seat = (match.starter + match.deal_number - 2) % pb.seats
+    for index, played in enumerate(pb.moves):
+        try:
+            move = move_from_pb(played.move)
+        except FieldErrors as errors:
+            faults.add_all(("moves", index, "move"), errors)
+            continue
+        if isinstance(move, DrawStock | TakePile):
+            seat = (seat + 1) % pb.seats
+        if played.seat != seat:
+            faults.add(("moves", index, "seat"), f"seat {seat} has the turn, not {played.seat}")
+        moves.append(move)
+    return tuple(moves)

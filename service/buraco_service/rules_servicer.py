@@ -1,0 +1,232 @@
+"""RulesService over gRPC: pure functions of the request, all of which is judged before anything is done with it."""
+
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+import grpc.aio
+
+from buraco.v1 import deal_pb2, rules_service_pb2_grpc
+from buraco.v1 import rules_service_pb2 as pb
+from buraco_rules.arrangements import meld_book
+from buraco_rules.cards import deck
+from buraco_rules.deal import Deal as DealValue
+from buraco_rules.deal import Match
+from buraco_rules.dealing import deal_match
+from buraco_rules.diagnosis import why_not_laid
+from buraco_rules.events import Event
+from buraco_rules.legal import legal_moves
+from buraco_rules.melds import buraco_points, card_points
+from buraco_rules.moves import Move
+from buraco_rules.presets import PRESETS
+from buraco_rules.rule_sets import RuleSet
+from buraco_rules.scoring import score_deal
+from buraco_rules.seeing import view_of
+from buraco_rules.shuffle import SEED_BYTES, commitment
+from buraco_rules.soundness import deal_defects, match_defects
+from buraco_rules.turn import apply_for
+from buraco_rules.violations import IllegalMove
+from buraco_service.codec.cards import cards_from_pb
+from buraco_service.codec.deals import deal_from_pb, match_from_pb, put_snapshot
+from buraco_service.codec.events import put_event
+from buraco_service.codec.fields import Faults, FieldErrors, Untyped
+from buraco_service.codec.melds import put_meld
+from buraco_service.codec.moves import moves_from_pb, put_move
+from buraco_service.codec.rule_sets import rule_set_to_pb
+from buraco_service.codec.scores import score_to_pb
+from buraco_service.codec.views import view_to_pb
+from buraco_service.metrics import Metrics
+from buraco_service.requests import Problems, requested_rules
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+MIN_ARRANGED: Final = 3
+MAX_ARRANGED: Final = 15
+"""Cards of one ArrangeMeld request; no meld has more."""
+_DRAWN: Final = -1
+"""As the starter: to be drawn from the seed."""
+
+
+class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
+    """Every RPC of RulesService. Errors leave as ApiError; the interceptor turns them into statuses."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    async def ListRuleSets(self, request: pb.ListRuleSetsRequest, context: _Context) -> pb.ListRuleSetsResponse:
+        """See the contract."""
+        return pb.ListRuleSetsResponse(rule_sets=map(rule_set_to_pb, PRESETS))
+
+    async def Deal(self, request: pb.DealRequest, context: _Context) -> pb.DealResponse:
+        """See the contract."""
+        problems = Problems()
+        rules = requested_rules(request, problems)
+        problems.check("seats", request.seats in (2, 4), f"2 or 4 (R2.1), not {request.seats}")
+        match = _requested_match(request, problems)
+        given = request.HasField("seed")
+        size = len(request.seed)
+        problems.check("seed", not given or size == SEED_BYTES, f"{SEED_BYTES} bytes, not {size}")
+        problems.refuse()
+        assert rules is not None, "or it had been refused"
+        seed = request.seed if given else secrets.token_bytes(SEED_BYTES)
+        deal, dealt = deal_match(rules, request.seats, seed, match)
+        response = pb.DealResponse(commitment=commitment(seed), seed=seed)
+        put_snapshot(response.snapshot, deal)
+        put_event(response.events.add(), dealt)
+        response.events[0].dealt.commitment = response.commitment
+        return response
+
+    async def ValidateMoves(self, request: pb.ValidateMovesRequest, context: _Context) -> pb.ValidateMovesResponse:
+        """See the contract."""
+        problems = Problems()
+        deal = _deal_of(request, problems)
+        seat = request.seat
+        _check_seat(seat, request.snapshot, problems)
+        nothing: tuple[Move, ...] = ()
+        moves = problems.collect(lambda: moves_from_pb(request.moves), nothing)
+        problems.refuse()
+        assert deal is not None, "or it had been refused"
+        return self._played(deal, seat, moves)
+
+    def _played(self, deal: DealValue, seat: int, moves: Sequence[Move]) -> pb.ValidateMovesResponse:
+        rules = deal.rules
+        happened: list[Event] = []
+        for index, move in enumerate(moves):
+            try:
+                deal, events = apply_for(deal, seat, move)
+            except IllegalMove as illegal:
+                self._metrics.moves(rules.id, "illegal")
+                for violation in illegal.violations:
+                    self._metrics.violation(violation.name)
+                refusal = pb.ValidateMovesResponse(illegal_index=index)
+                reasons: Untyped = refusal.violations
+                reasons.extend(illegal.violations)
+                return refusal
+            happened += events
+        self._metrics.moves(rules.id, "accepted", len(moves))
+        response = pb.ValidateMovesResponse(legal=True)
+        put_snapshot(response.snapshot, deal)
+        for event in happened:
+            put_event(response.events.add(), event)
+        return response
+
+    async def ListLegalMoves(
+        self, request: pb.RulesServiceListLegalMovesRequest, context: _Context
+    ) -> pb.RulesServiceListLegalMovesResponse:
+        """See the contract."""
+        problems = Problems()
+        deal = _deal_of(request, problems)
+        _check_seat(request.seat, request.snapshot, problems)
+        problems.refuse()
+        assert deal is not None, "or it had been refused"
+        response = pb.RulesServiceListLegalMovesResponse()
+        if request.seat == deal.seat_to_move:
+            for move in legal_moves(deal):
+                put_move(response.moves.add(), move)
+        return response
+
+    async def ScoreDeal(self, request: pb.ScoreDealRequest, context: _Context) -> pb.ScoreDealResponse:
+        """See the contract."""
+        problems = Problems()
+        deal = _deal_of(request, problems)
+        problems.refuse()
+        assert deal is not None, "or it had been refused"
+        return pb.ScoreDealResponse(score=score_to_pb(score_deal(deal)))
+
+    async def GetView(
+        self, request: pb.RulesServiceGetViewRequest, context: _Context
+    ) -> pb.RulesServiceGetViewResponse:
+        """See the contract."""
+        problems = Problems()
+        deal = _deal_of(request, problems)
+        seat = request.seat if request.HasField("seat") else None
+        if seat is not None:
+            _check_seat(seat, request.snapshot, problems)
+        problems.refuse()
+        assert deal is not None, "or it had been refused"
+        return pb.RulesServiceGetViewResponse(view=view_to_pb(view_of(deal, seat)))
+
+    async def ArrangeMeld(self, request: pb.ArrangeMeldRequest, context: _Context) -> pb.ArrangeMeldResponse:
+        """See the contract."""
+        problems = Problems()
+        rules = requested_rules(request, problems)
+        cards = _cards_to_arrange(request, rules, problems)
+        problems.refuse()
+        assert rules is not None, "or it had been refused"
+        outcomes = meld_book(rules).arrange(None, cards)
+        response = pb.ArrangeMeldResponse()
+        for outcome in outcomes:
+            meld = outcome.meld
+            arrangement = response.arrangements.add(
+                card_points=card_points(rules, meld.cards), buraco_points=buraco_points(rules, meld.buraco)
+            )
+            put_meld(arrangement.meld, meld)
+        if not outcomes:
+            reasons: Untyped = response.violations
+            reasons.extend(why_not_laid(rules, None, cards, None))
+        return response
+
+
+def _deal_of(request: Untyped, problems: Problems) -> DealValue | None:
+    """The position of a request; None where there is none, or one that play cannot reach."""
+    if not request.HasField("snapshot"):
+        problems.add("snapshot", "must be given")
+        return None
+    try:
+        deal = deal_from_pb(request.snapshot)
+    except FieldErrors as errors:
+        for field, problem in errors.errors:
+            reason = "RULE_SET_INVALID" if field.startswith("rule_set.") else "SNAPSHOT_INVALID"
+            problems.add(f"snapshot.{field}", problem, reason=reason)
+        return None
+    defects = deal_defects(deal)
+    for field, problem in defects:
+        problems.add(_snapshot_field(field), problem, reason="SNAPSHOT_INVALID")
+    return None if defects else deal
+
+
+def _snapshot_field(field: str) -> str:
+    """The field of a request that holds a field of the deal."""
+    if not field:
+        return "snapshot.deal"
+    return f"snapshot.{field}" if field.startswith(("seats", "match")) else f"snapshot.deal.{field}"
+
+
+def _check_seat(seat: int, snapshot: deal_pb2.Snapshot, problems: Problems) -> None:
+    seats = snapshot.seats
+    if seats in (2, 4):  # otherwise that is the fault
+        problems.check("seat", seat < seats, f"a seat, 0 to {seats - 1}, not {seat}")
+
+
+def _requested_match(request: pb.DealRequest, problems: Problems) -> Match:
+    """The match to deal for. A starter that is not given is to be drawn."""
+    seats = request.seats if request.seats in (2, 4) else 4
+    starter = request.starter if request.HasField("starter") else _DRAWN
+    if not request.HasField("match"):
+        problems.check("starter", starter < seats, f"a seat, 0 to {seats - 1}, not {starter}")
+        return Match(starter=starter)
+    faults = Faults()
+    match = match_from_pb(request.match, ("match",), faults)
+    for field, problem in match_defects(match, seats):
+        faults.add(("match", field), problem)
+    problems.collect(faults.refuse, None)
+    problems.check("starter", starter in (_DRAWN, match.starter), "absent, or the starter of the match")
+    return match
+
+
+def _cards_to_arrange(request: pb.ArrangeMeldRequest, rules: RuleSet | None, problems: Problems) -> tuple[int, ...]:
+    """The cards of a request: cards of the rule set's deck, as many as a meld may have."""
+    count = len(request.cards)
+    if not MIN_ARRANGED <= count <= MAX_ARRANGED:
+        problems.add("cards", f"{MIN_ARRANGED} to {MAX_ARRANGED} cards, not {count}")
+        return ()
+    faults = Faults()
+    cards = cards_from_pb(request.cards, ("cards",), faults)
+    problems.collect(faults.refuse, None)
+    if rules is not None:
+        excess = Counter(cards) - Counter(deck(rules.jokers))
+        for index, card in enumerate(cards):
+            if card in excess:
+                problems.add(f"cards[{index}]", "more of this face than the deck has (R1.1)")
+    return cards

@@ -1,0 +1,216 @@
+"""TableService over gRPC: requests are checked and handed to the use cases, answers handed back."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any, Final
+
+import grpc.aio
+
+from buraco.v1 import table_service_pb2 as pb
+from buraco.v1 import table_service_pb2_grpc
+from buraco_rules.moves import Move
+from buraco_rules.seeing import view_of
+from buraco_rules.shuffle import SEED_BYTES
+from buraco_service import errors
+from buraco_service.codec.moves import move_to_pb, moves_from_pb
+from buraco_service.codec.views import view_to_pb
+from buraco_service.identity import SeatClaims, bearer
+from buraco_service.requests import Problems, is_table_id, page_size_of, request_id_of, requested_rules, table_id_of
+from buraco_service.tables.feed import Feeds, Update
+from buraco_service.tables.play_stream import PlayStream
+from buraco_service.tables.seeds import MAX_ENTROPY_BYTES
+from buraco_service.tables.state import TableState
+from buraco_service.tables.stored import table_to_pb
+from buraco_service.tables.tables import Tables, legal_moves_of, seat_of
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+MAX_NAME: Final = 64
+MAX_TARGET: Final = 1_000_000
+MAX_STAKE: Final = 10**12
+MAX_PAGE: Final = 200
+DEFAULT_PAGE: Final = 50
+MAX_RECORDS: Final = 50
+DEFAULT_RECORDS: Final = 10
+OPENING_PATIENCE: Final = 0.5
+"""Seconds that a play stream about to be refused waits for its opening message."""
+
+
+class TableServicer(table_service_pb2_grpc.TableServiceServicer):
+    """Every RPC of TableService. Errors leave as ApiError; the interceptor turns them into statuses."""
+
+    def __init__(self, tables: Tables, feeds: Feeds) -> None:
+        self._tables = tables
+        self._feeds = feeds
+
+    async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
+        """See the contract."""
+        problems = Problems()
+        rules = requested_rules(request, problems)
+        problems.check("seats", request.seats in (2, 4), f"2 or 4, not {request.seats}")
+        problems.check("target_score", request.target_score <= MAX_TARGET, f"at most {MAX_TARGET}")
+        problems.check("stake", request.stake <= MAX_STAKE, f"at most {MAX_STAKE}")
+        given = request.HasField("seed")
+        problems.check("seed", not given or len(request.seed) == SEED_BYTES, f"{SEED_BYTES} bytes")
+        request_id = request_id_of(request.request_id, problems)
+        problems.refuse()
+        assert rules is not None, "or it had been refused"
+        target = rules.usual_targets[0] if rules.usual_targets else 0
+        return await self._tables.create(
+            rules,
+            request.seats,
+            target_score=request.target_score if request.HasField("target_score") else target,
+            stake=request.stake,
+            master_seed=request.seed if given else secrets.token_bytes(SEED_BYTES),
+            seeded_by_creator=given,
+            request_id=request_id,
+        )
+
+    async def GetTable(self, request: pb.GetTableRequest, context: Context) -> pb.GetTableResponse:
+        """See the contract."""
+        table = await self._tables.get(table_id_of(request.table_id))
+        return pb.GetTableResponse(table=table_to_pb(table))
+
+    async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
+        """See the contract."""
+        problems = Problems()
+        size = page_size_of(request.page_size, DEFAULT_PAGE, MAX_PAGE, problems)
+        after = request.page_token
+        problems.check("page_token", not after or is_table_id(after), "the token of the page before")
+        problems.check("state", int(request.state) in (0, *TableState), "no state of a table")
+        problems.refuse()
+        state = TableState(int(request.state)) if request.state else None
+        found = await self._tables.page(state, size + 1, after or None)
+        page = found[:size]
+        return pb.ListTablesResponse(
+            tables=[table_to_pb(table) for table in page],
+            next_page_token=page[-1].id if len(found) > size else "",
+        )
+
+    async def JoinTable(self, request: pb.JoinTableRequest, context: Context) -> pb.JoinTableResponse:
+        """See the contract."""
+        problems = Problems()
+        name = request.player_name
+        problems.check(
+            "player_name", 0 < len(name) <= MAX_NAME and name.isprintable(), f"1 to {MAX_NAME} printable characters"
+        )
+        problems.check("entropy", len(request.entropy) <= MAX_ENTROPY_BYTES, f"at most {MAX_ENTROPY_BYTES} bytes")
+        request_id = request_id_of(request.request_id, problems)
+        table_id = table_id_of(request.table_id, problems)
+        problems.refuse()
+        seat = request.seat if request.HasField("seat") else None
+        return await self._tables.join(table_id, seat, name, request.entropy, request_id)
+
+    async def LeaveTable(self, request: pb.LeaveTableRequest, context: Context) -> pb.LeaveTableResponse:
+        """See the contract."""
+        problems = Problems()
+        request_id = request_id_of(request.request_id, problems)
+        table_id = table_id_of(request.table_id, problems)
+        problems.refuse()
+        return await self._tables.leave(table_id, self._seat_holder(context), request_id)
+
+    async def GetView(self, request: pb.TableServiceGetViewRequest, context: Context) -> pb.TableServiceGetViewResponse:
+        """See the contract."""
+        table_id = table_id_of(request.table_id)
+        claims = self._claims(context)
+        table = await self._tables.get(table_id)
+        seat = None if claims is None else seat_of(table, claims)
+        view = None if table.deal is None else view_to_pb(view_of(table.deal, seat))
+        return pb.TableServiceGetViewResponse(revision=table.revision, view=view)
+
+    async def ListLegalMoves(
+        self, request: pb.TableServiceListLegalMovesRequest, context: Context
+    ) -> pb.TableServiceListLegalMovesResponse:
+        """See the contract."""
+        table_id = table_id_of(request.table_id)
+        claims = self._seat_holder(context)
+        table = await self._tables.get(table_id)
+        moves = legal_moves_of(table, seat_of(table, claims))
+        return pb.TableServiceListLegalMovesResponse(
+            revision=table.revision, moves=[move_to_pb(move) for move in moves]
+        )
+
+    async def SubmitMoves(self, request: pb.SubmitMovesRequest, context: Context) -> pb.SubmitMovesResponse:
+        """See the contract."""
+        problems = Problems()
+        request_id = request_id_of(request.request_id, problems)
+        table_id = table_id_of(request.table_id, problems)
+        moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
+        problems.refuse()
+        revision = request.revision if request.HasField("revision") else None
+        accepted = await self._tables.submit(
+            table_id, self._seat_holder(context), moves, revision, request_id, with_view=True
+        )
+        return pb.SubmitMovesResponse.FromString(accepted.answer)
+
+    async def UndoMove(self, request: pb.UndoMoveRequest, context: Context) -> pb.UndoMoveResponse:
+        """See the contract."""
+        problems = Problems()
+        request_id = request_id_of(request.request_id, problems)
+        table_id = table_id_of(request.table_id, problems)
+        problems.refuse()
+        revision = request.revision if request.HasField("revision") else None
+        accepted = await self._tables.take_back(
+            table_id, self._seat_holder(context), revision, request_id, with_view=True
+        )
+        return pb.UndoMoveResponse.FromString(accepted.answer)
+
+    async def WatchTable(self, request: pb.WatchTableRequest, context: Context) -> AsyncIterator[pb.WatchTableResponse]:
+        """See the contract."""
+        after = request.after_revision if request.HasField("after_revision") else None
+        async with (
+            self._feeds.open(table_id_of(request.table_id), self._claims(context)) as feed,
+            aclosing(self._feeds.follow(feed, after)) as updates,
+        ):
+            async for update in updates:
+                yield _watched(update)
+
+    # grpc.aio takes a coroutine that reads and writes by itself where the stub has an iterator.
+    async def PlayTable(self, request_iterator: Any, context: Context) -> None:  # type: ignore[override]
+        """See the contract."""
+        try:
+            claims = self._seat_holder(context)
+        except errors.ApiError:
+            # A client that is still writing when the stream ends does not get to see why it ended.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(OPENING_PATIENCE):
+                    await context.read()
+            raise
+        opening = await context.read()
+        if opening is grpc.aio.EOF:
+            return
+        problems = Problems()
+        problems.check("open", opening.HasField("open"), "must be the first message")
+        problems.refuse()
+        table_id = table_id_of(opening.open.table_id)
+        after = opening.open.after_revision if opening.open.HasField("after_revision") else None
+        async with self._feeds.open(table_id, claims) as feed:
+            stream = PlayStream(self._tables, self._feeds, feed, table_id, claims, context)
+            await stream.run(after, legal_moves=opening.open.legal_moves)
+
+    async def GetRecord(self, request: pb.GetRecordRequest, context: Context) -> pb.GetRecordResponse:
+        """See the contract."""
+        problems = Problems()
+        size = page_size_of(request.page_size, DEFAULT_RECORDS, MAX_RECORDS, problems)
+        table_id = table_id_of(request.table_id, problems)
+        problems.refuse()
+        deals = await self._tables.records(table_id, request.after_deal, size + 1)
+        return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size)
+
+    def _claims(self, context: Context) -> SeatClaims | None:
+        """What the caller's token says; None without a token."""
+        token = bearer(context.invocation_metadata())
+        return None if token is None else self._tables.tokens.verify(token, self._tables.clock())
+
+    def _seat_holder(self, context: Context) -> SeatClaims:
+        claims = self._claims(context)
+        if claims is None:
+            raise errors.token_missing()
+        return claims
+
+
+def _watched(update: Update) -> pb.WatchTableResponse:
+    return pb.WatchTableResponse(**{update.field: update.message})  # type: ignore[arg-type]

@@ -1,0 +1,204 @@
+"""What can happen to a table: pure functions from a table to the table after it, or an error that says why not."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from buraco.v1 import event_pb2, table_pb2
+from buraco_rules.deal import Deal, Match
+from buraco_rules.dealing import deal_match
+from buraco_rules.events import DealEnded, Dealt, Event, MatchEnded
+from buraco_rules.match import MatchResult, next_match, payouts
+from buraco_rules.moves import Move
+from buraco_rules.rule_sets import RuleSet
+from buraco_rules.shuffle import commitment, mixed_seed
+from buraco_rules.turn import apply_for
+from buraco_rules.undo import undo
+from buraco_rules.violations import VIOLATION_TEXT, IllegalMove, Violation
+from buraco_service import errors
+from buraco_service.codec.events import event_to_pb
+from buraco_service.codec.moves import move_to_pb
+from buraco_service.tables.seeds import server_seed
+from buraco_service.tables.state import Seat, TableState, TableValue
+
+
+class Change(NamedTuple):
+    """A change of a table that has been decided and not yet committed."""
+
+    table: TableValue
+    """After the change, its revision included."""
+    entry: table_pb2.StoredEntry
+    """What happened, unredacted."""
+    ended: Deal | None = None
+    """The deal that ended by it."""
+
+
+class RuleBroken(errors.ApiError):
+    """A move that breaks the rules: FAILED_PRECONDITION with every violation; nothing was changed."""
+
+    def __init__(self, violations: Sequence[Violation], move_index: int | None = None) -> None:
+        broken = errors.rule_broken(
+            [(violation.name, VIOLATION_TEXT[violation]) for violation in violations],
+            subject="" if move_index is None else f"moves[{move_index}]",
+            metadata=None if move_index is None else {"moveIndex": str(move_index)},
+        )
+        super().__init__(
+            broken.code,
+            broken.reason,
+            broken.message,
+            broken.metadata,
+            precondition_violations=broken.precondition_violations,
+        )
+        self.violations = tuple(violations)
+
+
+def opened(
+    table_id: str,
+    rules: RuleSet,
+    seats: int,
+    *,
+    target_score: int,
+    stake: int,
+    now: float,
+    master_seed: bytes,
+    seeded_by_creator: bool,
+) -> TableValue:
+    """A new table that waits for players."""
+    return TableValue(
+        id=table_id,
+        rules=rules,
+        seats=(Seat(),) * seats,
+        target_score=target_score,
+        stake=stake,
+        created_at=now,
+        updated_at=now,
+        master_seed=master_seed,
+        seeded_by_creator=seeded_by_creator,
+    )
+
+
+def join(
+    table: TableValue, seat: int | None, player_name: str, entropy: bytes, token_id: str, now: float
+) -> tuple[Change, int]:
+    """A player takes a seat (None: the first free one); the last one starts the match. The seat is returned as well."""
+    if table.state is TableState.FINISHED:
+        raise errors.failed_precondition("TABLE_FINISHED", "the match is over")
+    free = [number for number, held in enumerate(table.seats) if not held.token_id]
+    if not free:
+        raise errors.failed_precondition("TABLE_FULL", "every seat is taken")
+    if seat is None:
+        seat = free[0]
+    elif not 0 <= seat < len(table.seats):
+        problem = f"must be 0 to {len(table.seats) - 1}"
+        raise errors.invalid_argument([errors.FieldViolation("seat", problem)])
+    elif seat not in free:
+        raise errors.failed_precondition("SEAT_TAKEN", "the seat is taken", {"seat": str(seat)})
+    # Once the match runs, a substitute must not be able to change the deals to come.
+    added = entropy if table.state is TableState.WAITING else table.seats[seat].entropy
+    joined = _advanced(table, now, seats=_with_seat(table, seat, Seat(player_name, token_id, now, added)))
+    events = [event_pb2.Event(seat_changed=event_pb2.SeatChanged(seat=seat, player_name=player_name))]
+    if joined.state is TableState.WAITING and len(free) == 1:
+        match = Match(target_score=table.target_score, starter=-1)
+        joined, dealt = _dealt(joined._replace(state=TableState.PLAYING), match)
+        events.append(dealt)
+    return Change(joined, table_pb2.StoredEntry(events=events)), seat
+
+
+def leave(table: TableValue, seat: int, now: float) -> Change:
+    """A player gives the seat back; in a running match it waits for a substitute."""
+    if table.state is TableState.FINISHED:
+        raise errors.failed_precondition("TABLE_FINISHED", "the match is over")
+    kept = Seat(entropy=table.seats[seat].entropy) if table.state is TableState.PLAYING else Seat()
+    left = _advanced(table, now, seats=_with_seat(table, seat, kept))
+    event = event_pb2.Event(seat_changed=event_pb2.SeatChanged(seat=seat))
+    return Change(left, table_pb2.StoredEntry(events=[event]))
+
+
+def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> Change:
+    """Moves of one seat, all or none. A deal that ends is followed by the next one at once."""
+    deal = running_deal(table)
+    events: list[Event] = []
+    entry = table_pb2.StoredEntry()
+    for index, move in enumerate(moves):
+        if deal.ending:
+            raise RuleBroken([Violation.DEAL_OVER], index)
+        try:
+            deal, happened = apply_for(deal, seat, move)
+        except IllegalMove as illegal:
+            raise RuleBroken(illegal.violations, index) from None
+        events += happened
+        entry.moves.add(seat=seat).move.CopyFrom(move_to_pb(move))
+    after = _advanced(table, now, deal=deal)
+    entry.events.extend([_to_pb(event, table) for event in events])
+    if not deal.ending:
+        return Change(after, entry)
+    last = events[-1]
+    if isinstance(last, MatchEnded):
+        after = after._replace(state=TableState.FINISHED, result=MatchResult(last.winner, last.scores))
+    else:
+        after, dealt = _dealt(after, next_match(deal))
+        entry.events.append(dealt)
+    return Change(after, entry, ended=deal)
+
+
+def take_back(table: TableValue, seat: int, now: float) -> Change:
+    """The newest play of the seat's turn is taken back (R11.4)."""
+    deal = running_deal(table)
+    if seat != deal.seat_to_move:
+        raise RuleBroken([Violation.NOT_YOUR_TURN])
+    try:
+        before, happened = undo(deal)
+    except IllegalMove as illegal:
+        raise RuleBroken(illegal.violations) from None
+    events = [_to_pb(event, table) for event in happened]
+    return Change(_advanced(table, now, deal=before), table_pb2.StoredEntry(events=events, undo=True))
+
+
+def running_deal(table: TableValue) -> Deal:
+    """The deal that is being played. Raises where there is none."""
+    if table.state is TableState.FINISHED:
+        raise errors.failed_precondition("TABLE_FINISHED", "the match is over")
+    if table.deal is None:
+        raise errors.failed_precondition("TABLE_NOT_PLAYING", "the match starts when every seat is taken")
+    return table.deal
+
+
+def entropies(table: TableValue) -> tuple[bytes, ...]:
+    """What each seat's player added to the shuffles."""
+    return tuple(seat.entropy for seat in table.seats)
+
+
+def _advanced(
+    table: TableValue, now: float, *, seats: tuple[Seat, ...] | None = None, deal: Deal | None = None
+) -> TableValue:
+    """The table one revision on. Its time never runs backwards, whatever the clocks of the replicas say."""
+    return table._replace(
+        seats=table.seats if seats is None else seats,
+        deal=table.deal if deal is None else deal,
+        updated_at=max(now, table.updated_at),
+        revision=table.revision + 1,
+    )
+
+
+def _dealt(table: TableValue, match: Match) -> tuple[TableValue, event_pb2.Event]:
+    """The table with the deal that `match` stands before; the change that deals it is the table's newest."""
+    server = server_seed(table.master_seed, match.deal_number)
+    deal, event = deal_match(table.rules, len(table.seats), mixed_seed(server, entropies(table)), match)
+    return table._replace(deal=deal, deal_revision=table.revision), _to_pb(event, table, server)
+
+
+def _to_pb(event: Event, table: TableValue, server: bytes = b"") -> event_pb2.Event:
+    """The event with what only the table knows: commitment and seed of the deal, and where the stakes go."""
+    message = event_to_pb(event)
+    if isinstance(event, Dealt):
+        message.dealt.commitment = commitment(server)
+    elif isinstance(event, DealEnded) and table.deal is not None:
+        message.deal_ended.seed = server_seed(table.master_seed, table.deal.match.deal_number)
+    elif isinstance(event, MatchEnded) and table.stake:
+        message.match_ended.payouts.extend(
+            payouts(MatchResult(event.winner, event.scores), len(table.seats), table.stake)
+        )
+    return message
+
+
+def _with_seat(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:
+    return (*table.seats[:number], seat, *table.seats[number + 1 :])

@@ -1,0 +1,229 @@
+"""Watching a table: the state once, then every change in order, each once."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple
+
+from google.protobuf.message import Message
+
+from buraco.v1 import event_pb2, table_pb2, table_service_pb2
+from buraco_rules.seeing import view_of
+from buraco_service import errors
+from buraco_service.codec.events import redacted_event
+from buraco_service.codec.views import view_to_pb
+from buraco_service.identity import SeatClaims, TokenExpired
+from buraco_service.stores.base import HistoryGone, Subscription, TableNotFound
+from buraco_service.tables.state import TableState, TableValue
+from buraco_service.tables.stored import table_to_pb
+from buraco_service.tables.tables import Tables, seat_of
+
+_PAGE: Final = 256
+
+
+class Update(NamedTuple):
+    """A message for the watcher: the field of the stream's oneof, and its value."""
+
+    field: str
+    message: Message
+
+
+class Feed:
+    """One watcher's position in the history of a table. Made by `Feeds.open`."""
+
+    def __init__(
+        self, tables: Tables, table_id: str, claims: SeatClaims | None, subscription: Subscription, heartbeat: float
+    ) -> None:
+        self._tables = tables
+        self._table_id = table_id
+        self._claims = claims
+        self._subscription = subscription
+        self._heartbeat = heartbeat
+        self.seat = None if claims is None else claims.seat
+        self.revision = 0
+        """The newest revision that was sent."""
+        self.over = False
+        """Nothing can happen at the table any more."""
+        self._admitted_at = 0
+        self._newest: int | None = None
+        self._silent_until = asyncio.get_running_loop().time() + heartbeat
+        self._alarm: asyncio.TimerHandle | None = None
+
+    async def begin(self, after_revision: int | None) -> list[Update]:
+        """What comes first: the state, or (resuming) nothing but what the watcher missed, or that this is gone."""
+        table = await self._tables.get(self._table_id)
+        if after_revision is None:
+            return [self._state(table)]
+        self._admit(table)
+        if after_revision > table.revision:
+            return await self._anew(await self._oldest())
+        self.revision = after_revision
+        updates = await self.catch_up()
+        # Nothing follows the end of a match, and whoever had seen it is told nothing more.
+        self.over = self.over or table.state is TableState.FINISHED
+        return updates
+
+    async def catch_up(self, *, before: int | None = None, woken: bool = False) -> list[Update]:
+        """The changes since the last call, in order; those from the revision `before` on are left for later.
+
+        `woken`: `wait` has just returned, and its word is taken for how far there is to go; else the store is asked.
+        Where they are no longer kept, the watcher is told so and gets the whole state. Raises TokenExpired as `check`.
+        """
+        self.check()
+        updates: list[Update] = []
+        try:
+            while before is None or self.revision < before - 1:
+                entries = self._tables.recent.entries_after(self._table_id, self.revision)
+                if not entries:
+                    if woken and self._newest is not None and self._newest <= self.revision:
+                        break
+                    entries = await self._logged()
+                for revision, entry in entries:
+                    if before is not None and revision >= before:
+                        return updates
+                    updates.append(Update("events", self._passed_on(revision, entry)))
+                if not entries:
+                    break
+        except HistoryGone as gone:
+            updates += await self._anew(gone.oldest - 1)
+        return updates
+
+    def check(self) -> None:
+        """Raise TokenExpired once the watcher's token is good for nothing more: a stream can outlive it."""
+        if self._claims is not None and self._tables.clock() >= self._claims.expires_at:
+            raise TokenExpired
+
+    async def wait(self) -> bool:
+        """Wait until something may have happened; False when nothing was sent for the time of a heartbeat."""
+        loop = asyncio.get_running_loop()
+        if self._alarm is None:
+            # One timer for a time of silence, not one for every wait.
+            self._alarm = loop.call_at(self._silent_until, self._ring)
+        if loop.time() < self._silent_until:
+            self._newest = await self._subscription.changed()
+        return (
+            loop.time() < self._silent_until
+        )  # else it is time for a heartbeat, however often it was woken for nothing
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._subscription.wake()
+
+    def heartbeat(self) -> Update:
+        """The stream is alive."""
+        self._sent()
+        return Update("heartbeat", table_service_pb2.Heartbeat(revision=self.revision))
+
+    def reconnect(self) -> Update:
+        """The replica is about to stop."""
+        return Update("reconnect", table_service_pb2.Reconnect(revision=self.revision))
+
+    def passed(self, revision: int, events: Iterable[event_pb2.Event]) -> None:
+        """A change was sent in another way."""
+        self._sent()
+        self.revision = revision
+        self.over = any(event.HasField("match_ended") for event in events)
+
+    def _sent(self) -> None:
+        self._silent_until = asyncio.get_running_loop().time() + self._heartbeat
+
+    def _admit(self, table: TableValue) -> None:
+        if self._claims is not None:
+            seat_of(table, self._claims)
+        self._admitted_at = table.revision
+
+    async def _anew(self, oldest: int) -> list[Update]:
+        """The state, since history can be resumed only after the revision `oldest`."""
+        lost = table_service_pb2.HistoryGone(oldest_revision=oldest)
+        return [Update("history_gone", lost), self._state(await self._tables.get(self._table_id))]
+
+    async def _oldest(self) -> int:
+        """The oldest revision after which history is still kept."""
+        try:
+            await self._tables.store.log(self._table_id, 0, 1)
+        except HistoryGone as gone:
+            return gone.oldest - 1
+        except TableNotFound:
+            raise errors.table_not_found(self._table_id) from None
+        return 0
+
+    def _state(self, table: TableValue) -> Update:
+        self._admit(table)
+        self._sent()
+        self.revision = table.revision
+        self.over = table.state is TableState.FINISHED
+        state = table_service_pb2.TableUpdate(table=table_to_pb(table))
+        if table.deal is not None:
+            state.view.CopyFrom(view_to_pb(view_of(table.deal, self.seat)))
+        return Update("state", state)
+
+    async def _logged(self) -> list[tuple[int, table_pb2.StoredEntry]]:
+        try:
+            page = await self._tables.store.log(self._table_id, self.revision, _PAGE)
+        except TableNotFound:
+            raise errors.table_not_found(self._table_id) from None
+        return [(entry.revision, table_pb2.StoredEntry.FromString(entry.payload)) for entry in page]
+
+    def _passed_on(self, revision: int, entry: table_pb2.StoredEntry) -> table_pb2.Events:
+        events = [redacted_event(event, self.seat) for event in entry.events]
+        if revision > self._admitted_at and any(self._seat_was_left(event) for event in entry.events):
+            raise errors.seat_not_yours("the seat was given back")
+        self.passed(revision, events)
+        return table_pb2.Events(revision=revision, events=events)
+
+    def _seat_was_left(self, event: event_pb2.Event) -> bool:
+        """From here on the seat's hidden cards are another's."""
+        left = event.seat_changed
+        return event.HasField("seat_changed") and left.seat == self.seat and not left.player_name
+
+
+class Feeds:
+    """All watchers of this replica. `heartbeat` in seconds; `most` bounds the watchers at a time."""
+
+    def __init__(self, tables: Tables, *, heartbeat: float, most: int) -> None:
+        self._tables = tables
+        self._heartbeat = heartbeat
+        self._most = most
+        self._open: set[Subscription] = set()
+        self.draining = False
+
+    @asynccontextmanager
+    async def open(self, table_id: str, claims: SeatClaims | None) -> AsyncIterator[Feed]:
+        """A feed of a table, seen from the token's seat or (None) by everybody."""
+        if len(self._open) >= self._most:
+            raise errors.resource_exhausted("watches", self._most)
+        async with self._tables.store.subscribe(table_id) as subscription:
+            self._open.add(subscription)
+            self._tables.metrics.watch_opened()
+            feed = Feed(self._tables, table_id, claims, subscription, self._heartbeat)
+            try:
+                yield feed
+            finally:
+                feed.close()
+                self._open.discard(subscription)
+                self._tables.metrics.watch_closed()
+
+    async def follow(self, feed: Feed, after_revision: int | None) -> AsyncGenerator[Update, None]:
+        """All that a watcher is told, until nothing can happen any more or the replica stops."""
+        for update in await feed.begin(after_revision):
+            yield update
+        while not feed.over:
+            if self.draining:
+                yield feed.reconnect()
+                return
+            if await feed.wait():
+                for update in await feed.catch_up(woken=True):
+                    yield update
+            else:
+                yield feed.heartbeat()
+
+    async def drain(self) -> None:
+        """Have every watcher told to reconnect."""
+        self.draining = True
+        for subscription in self._open:
+            subscription.wake()

@@ -1,0 +1,175 @@
+"""PlayTable: one seat's two-way stream over the use cases of a table and its feed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import grpc.aio
+
+from buraco.v1 import table_service_pb2 as pb
+from buraco_rules.moves import Move
+from buraco_rules.seeing import view_of
+from buraco_service import errors
+from buraco_service.codec.moves import move_to_pb, moves_from_pb
+from buraco_service.codec.views import view_to_pb
+from buraco_service.identity import SeatClaims
+from buraco_service.requests import Problems, request_id_of
+from buraco_service.tables.changes import RuleBroken
+from buraco_service.tables.feed import Feed, Feeds, Update
+from buraco_service.tables.tables import Accepted, Tables, legal_moves_of
+
+Context = grpc.aio.ServicerContext[Any, Any]
+_FATAL: Final = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
+"""Errors after which the stream can be of no use any more: they end it."""
+
+
+class PlayStream:
+    """Moves come up and are answered in order; what happens at the table goes down in between, each change once."""
+
+    def __init__(
+        self, tables: Tables, feeds: Feeds, feed: Feed, table_id: str, claims: SeatClaims, context: Context
+    ) -> None:
+        self._tables = tables
+        self._feeds = feeds
+        self._feed = feed
+        self._table_id = table_id
+        self._claims = claims
+        self._context = context
+        # Held from a move's commit to its answer, so that the change goes down once and in its place.
+        self._sending = asyncio.Lock()
+        self._legal_moves = False
+        self._turn_sent_at = 0
+        self._late = False
+        """The match was over before the stream began."""
+
+    async def run(self, after_revision: int | None, *, legal_moves: bool) -> None:
+        """Serve the stream until either side ends it, or the match does.
+
+        One that begins after the match is there for whoever lost the answer to the last move and asks once more: it
+        ends when the client does, or after the time of a heartbeat.
+        """
+        self._legal_moves = legal_moves
+        async with self._sending:
+            await self._send(await self._feed.begin(after_revision))
+            await self._send_turn()
+        self._late = self._feed.over
+        down = asyncio.create_task(self._follow())
+        up = asyncio.create_task(self._obey())
+        try:
+            done, _ = await asyncio.wait((down, up), return_when=asyncio.FIRST_COMPLETED)
+            # Not before the answer to a change that is being made: its player would not learn of it.
+            async with self._sending:
+                for task in done:
+                    task.result()
+        finally:
+            for task in (down, up):
+                task.cancel()
+            await asyncio.gather(down, up, return_exceptions=True)
+
+    async def _follow(self) -> None:
+        """What happens at the table goes down."""
+        while self._late or not self._feed.over:
+            if self._feeds.draining:
+                async with self._sending:
+                    await self._send([self._feed.reconnect()])
+                return
+            if await self._feed.wait():
+                async with self._sending:
+                    await self._catch_up(woken=True)
+            elif self._late:
+                return
+            else:
+                async with self._sending:
+                    await self._send([self._feed.heartbeat()])
+
+    async def _obey(self) -> None:
+        """Requests come up, one after the other."""
+        while self._late or not self._feed.over:
+            request = await self._context.read()
+            if request is grpc.aio.EOF:
+                return
+            which = request.WhichOneof("request")
+            if which == "submit":
+                await self._answer(request.submit.request_id, self._submit, request.submit)
+            elif which == "undo":
+                await self._answer(request.undo.request_id, self._undo, request.undo)
+            else:
+                problems = Problems()
+                problems.add("request", "submit or undo must be given; open only once")
+                problems.refuse()
+
+    async def _answer(self, request_id: str, act: Callable[[Any], Awaitable[Accepted]], request: Any) -> None:
+        async with self._sending:
+            try:
+                self._feed.check()
+                accepted = await act(request)
+            except errors.ApiError as error:
+                if error.code in _FATAL:
+                    raise
+                await self._catch_up()
+                answer = pb.PlayAnswer(request_id=request_id, error=_play_error(error))
+            else:
+                answer = pb.PlayAnswer(request_id=request_id, accepted=await self._accepted(accepted))
+            await self._send([Update("answer", answer)])
+            await self._send_turn()
+
+    async def _submit(self, request: pb.PlaySubmit) -> Accepted:
+        problems = Problems()
+        request_id = request_id_of(request.request_id, problems)
+        moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
+        problems.refuse()
+        revision = request.revision if request.HasField("revision") else None
+        return await self._tables.submit(self._table_id, self._claims, moves, revision, request_id, with_view=False)
+
+    async def _undo(self, request: pb.PlayUndo) -> Accepted:
+        problems = Problems()
+        request_id = request_id_of(request.request_id, problems)
+        problems.refuse()
+        revision = request.revision if request.HasField("revision") else None
+        return await self._tables.take_back(self._table_id, self._claims, revision, request_id, with_view=False)
+
+    async def _accepted(self, accepted: Accepted) -> pb.PlayAccepted:
+        """The answer to a change, which carries its events unless they were sent before."""
+        said = pb.SubmitMovesResponse.FromString(accepted.answer)
+        await self._send(await self._feed.catch_up(before=said.revision))
+        if self._feed.revision != said.revision - 1:
+            return pb.PlayAccepted(revision=said.revision)
+        self._feed.passed(said.revision, said.events)
+        return pb.PlayAccepted(revision=said.revision, events=said.events)
+
+    async def _catch_up(self, *, woken: bool = False) -> None:
+        updates = await self._feed.catch_up(woken=woken)
+        if updates:
+            await self._send(updates)
+            await self._send_turn()
+
+    async def _send_turn(self) -> None:
+        """Where the seat is to move and its player wants them: its legal moves, once a revision."""
+        revision = self._feed.revision
+        if not self._legal_moves or self._turn_sent_at == revision:
+            return
+        table = self._tables.recent.get(self._table_id)
+        if table is None or table.revision < revision:
+            table = await self._tables.get(self._table_id)
+        moves = legal_moves_of(table, self._claims.seat) if table.revision == revision else []
+        if not moves or table.deal is None:
+            return  # another's turn; or more has happened, and the next update is on its way
+        self._turn_sent_at = revision
+        view = view_to_pb(view_of(table.deal, self._claims.seat))
+        turn = pb.PlayTurn(revision=revision, view=view, moves=[move_to_pb(move) for move in moves])
+        await self._send([Update("turn", turn)])
+
+    async def _send(self, updates: list[Update]) -> None:
+        for update in updates:
+            await self._context.write(pb.PlayTableResponse(**{update.field: update.message}))  # type: ignore[arg-type]
+
+
+def _play_error(error: errors.ApiError) -> pb.PlayError:
+    violations = [int(violation) for violation in error.violations] if isinstance(error, RuleBroken) else []
+    return pb.PlayError(
+        code=error.code.value[0],
+        reason=error.reason,
+        message=error.message,
+        metadata=error.metadata,
+        violations=violations,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,56 @@
+"""What this replica remembers of tables: a copy to work on, never the truth.
+
+A change made on an outdated copy is refused by the store's compare-and-swap, and the table is read again.
+"""
+
+from collections import OrderedDict
+from typing import Final
+
+from buraco.v1 import table_pb2
+from buraco_service.tables.state import TableValue
+
+MAX_TABLES: Final = 4096
+MAX_ENTRIES: Final = 32
+
+
+class RecentTables:
+    """The tables used last, each with its newest changes as far as they were made here."""
+
+    def __init__(self, most: int = MAX_TABLES) -> None:
+        self._most = most
+        self._tables: OrderedDict[str, tuple[TableValue, dict[int, table_pb2.StoredEntry]]] = OrderedDict()
+
+    def get(self, table_id: str) -> TableValue | None:
+        """The copy of a table, perhaps outdated; None if there is none."""
+        found = self._tables.get(table_id)
+        if found is None:
+            return None
+        self._tables.move_to_end(table_id)
+        return found[0]
+
+    def put(self, table: TableValue, entry: table_pb2.StoredEntry | None = None) -> None:
+        """Remember a table as read, or as changed by `entry`. An older revision never replaces a newer one."""
+        found = self._tables.get(table.id)
+        entries: dict[int, table_pb2.StoredEntry] = {} if found is None else found[1]
+        if entry is not None:
+            entries[table.revision] = entry
+            if len(entries) > MAX_ENTRIES:
+                del entries[min(entries)]
+        if found is None or found[0].revision < table.revision:
+            self._tables[table.id] = (table, entries)
+        self._tables.move_to_end(table.id)
+        if len(self._tables) > self._most:
+            self._tables.popitem(last=False)
+
+    def forget(self, table_id: str) -> None:
+        """Drop the copy of a table."""
+        self._tables.pop(table_id, None)
+
+    def entries_after(self, table_id: str, revision: int) -> list[tuple[int, table_pb2.StoredEntry]]:
+        """Changes that follow a revision without a gap, as far as they were made here; perhaps none."""
+        found = self._tables.get(table_id)
+        following: list[tuple[int, table_pb2.StoredEntry]] = []
+        while found is not None and (entry := found[1].get(revision + 1)) is not None:
+            revision += 1
+            following.append((revision, entry))
+        return following

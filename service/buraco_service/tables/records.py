@@ -1,0 +1,59 @@
+"""The record of a finished deal: its seed and every move that stood, so that anybody can play it again."""
+
+from collections.abc import Iterable
+
+from buraco.v1 import move_pb2, table_pb2
+from buraco_rules.deal import Deal
+from buraco_rules.scoring import score_deal
+from buraco_rules.shuffle import commitment, mixed_seed
+from buraco_service.codec.deals import match_to_pb
+from buraco_service.codec.rule_sets import rule_set_to_pb
+from buraco_service.codec.scores import score_to_pb
+from buraco_service.stores.base import Store
+from buraco_service.tables.changes import Change, entropies
+from buraco_service.tables.seeds import server_seed
+from buraco_service.tables.state import TableValue
+
+_PAGE = 512
+
+
+async def deal_record(store: Store, table: TableValue, change: Change, ended: Deal) -> table_pb2.DealRecord:
+    """The record of the deal that a change of `table` ends; what came before it in the deal is read from the log."""
+    moves = _standing([*await _entries_of_deal(store, table), change.entry])
+    server = server_seed(table.master_seed, ended.match.deal_number)
+    return table_pb2.DealRecord(
+        deal_number=ended.match.deal_number,
+        rule_set=rule_set_to_pb(table.rules),
+        seats=ended.seats,
+        match=match_to_pb(ended.match),
+        server_seed=server,
+        entropies=entropies(table),
+        seed=mixed_seed(server, entropies(table)),
+        commitment=commitment(server),
+        moves=moves,
+        ending=table_pb2.DealRecord(ending=int(ended.ending)).ending,  # type: ignore[arg-type]
+        score=score_to_pb(score_deal(ended)),
+    )
+
+
+async def _entries_of_deal(store: Store, table: TableValue) -> list[table_pb2.StoredEntry]:
+    entries: list[table_pb2.StoredEntry] = []
+    after = table.deal_revision
+    while True:
+        page = await store.log(table.id, after, _PAGE)
+        entries += [
+            table_pb2.StoredEntry.FromString(entry.payload) for entry in page if entry.revision <= table.revision
+        ]
+        if len(page) < _PAGE:
+            return entries
+        after = page[-1].revision
+
+
+def _standing(entries: Iterable[table_pb2.StoredEntry]) -> list[move_pb2.SeatMove]:
+    """The moves of the entries without those taken back, each of which was the newest when it was taken back."""
+    moves: list[move_pb2.SeatMove] = []
+    for entry in entries:
+        if entry.undo:
+            moves.pop()
+        moves += entry.moves
+    return moves

@@ -1,0 +1,53 @@
+"""A table as the service works with it: an immutable value at one revision."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from buraco_rules.deal import Deal
+from buraco_rules.match import MatchResult
+from buraco_rules.rule_sets import RuleSet
+
+
+class TableState(IntEnum):
+    """Where a table stands; the numbers are those of `buraco.v1.TableState`."""
+
+    WAITING = 1
+    PLAYING = 2
+    FINISHED = 3
+
+    @property
+    def status(self) -> str:
+        """The word under which the store lists the table."""
+        return self.name.lower()
+
+
+class Seat(NamedTuple):
+    """A seat and who holds it."""
+
+    player_name: str = ""
+    token_id: str = ""
+    """What a valid token for this seat carries; empty while the seat is free."""
+    joined_at: float = 0.0
+    """Seconds since the epoch."""
+    entropy: bytes = b""
+
+
+class TableValue(NamedTuple):
+    """A table. Times in seconds since the epoch."""
+
+    id: str
+    rules: RuleSet
+    seats: tuple[Seat, ...]
+    target_score: int
+    stake: int
+    created_at: float
+    updated_at: float
+    master_seed: bytes
+    seeded_by_creator: bool
+    state: TableState = TableState.WAITING
+    deal: Deal | None = None
+    """None until the match starts."""
+    result: MatchResult | None = None
+    deal_revision: int = 0
+    """The revision that dealt the running deal."""
+    revision: int = 1

@@ -1,0 +1,159 @@
+"""The stored form of a table and its public form (protobuf <-> TableValue)."""
+
+from functools import lru_cache
+from typing import Final
+
+from google.protobuf.message import DecodeError
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from buraco.v1 import table_pb2
+from buraco_rules.match import MatchResult, payouts
+from buraco_rules.rule_sets import RuleSet
+from buraco_rules.shuffle import commitment
+from buraco_service.codec.deals import deal_from_pb, match_to_pb, put_snapshot
+from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
+from buraco_service.tables.seeds import server_seed
+from buraco_service.tables.state import Seat, TableState, TableValue
+
+_REMEMBERED: Final = 4096
+
+
+class CorruptTable(Exception):
+    """What the store keeps under a table's id is no table."""
+
+
+def encode(table: TableValue) -> bytes:
+    """The bytes that a store keeps. The revision is not among them: the store counts it."""
+    message = table_pb2.StoredTable(
+        updated_at=_timestamp(table.updated_at), state=_state(table.state), deal_revision=table.deal_revision
+    )
+    if table.deal is not None:
+        put_snapshot(message.snapshot, table.deal, with_rules=False)
+    if table.result is not None:
+        message.result.CopyFrom(result_to_pb(table.result, table))
+    # Fields may stand in any order, in pieces too: what seldom changes is remembered as bytes.
+    settled = _settled(
+        table.id,
+        table.rules,
+        table.seats,
+        table.target_score,
+        table.stake,
+        table.created_at,
+        table.master_seed,
+        table.seeded_by_creator,
+    )
+    return settled + message.SerializeToString()
+
+
+@lru_cache(_REMEMBERED)
+def _settled(
+    table_id: str,
+    rules: RuleSet,
+    seats: tuple[Seat, ...],
+    target_score: int,
+    stake: int,
+    created_at: float,
+    master_seed: bytes,
+    seeded_by_creator: bool,
+) -> bytes:
+    """The part of a stored table that moves do not change."""
+    return table_pb2.StoredTable(
+        id=table_id,
+        rule_set=rule_set_to_pb(rules),
+        seat_count=len(seats),
+        target_score=target_score,
+        stake=stake,
+        created_at=_timestamp(created_at),
+        seats=[
+            table_pb2.StoredSeat(
+                player_name=seat.player_name,
+                token_id=seat.token_id,
+                joined_at=_timestamp(seat.joined_at),
+                entropy=seat.entropy,
+            )
+            for seat in seats
+        ],
+        master_seed=master_seed,
+        seeded_by_creator=seeded_by_creator,
+    ).SerializeToString()
+
+
+def decode(data: bytes, revision: int) -> TableValue:
+    """The table that was stored. Raises CorruptTable where the bytes are none."""
+    try:
+        message = table_pb2.StoredTable.FromString(data)
+        rules = rule_set_from_pb(message.rule_set)
+        deal = deal_from_pb(message.snapshot, rules) if message.HasField("snapshot") else None
+        result = None
+        if message.HasField("result"):
+            first, second = message.result.scores
+            winner = message.result.winner if message.result.HasField("winner") else None
+            result = MatchResult(winner, (first, second))
+        return TableValue(
+            id=message.id,
+            rules=rules,
+            seats=tuple(
+                Seat(seat.player_name, seat.token_id, _seconds(seat.joined_at), seat.entropy) for seat in message.seats
+            ),
+            target_score=message.target_score,
+            stake=message.stake,
+            created_at=_seconds(message.created_at),
+            updated_at=_seconds(message.updated_at),
+            master_seed=message.master_seed,
+            seeded_by_creator=message.seeded_by_creator,
+            state=TableState(message.state),
+            deal=deal,
+            result=result,
+            deal_revision=message.deal_revision,
+            revision=revision,
+        )
+    except (DecodeError, ValueError) as error:
+        raise CorruptTable("the stored bytes are no table") from error
+
+
+def table_to_pb(table: TableValue) -> table_pb2.Table:
+    """What everybody may know of a table."""
+    number = 1 if table.deal is None else table.deal.match.deal_number
+    message = table_pb2.Table(
+        id=table.id,
+        revision=table.revision,
+        state=_state(table.state),
+        rule_set=rule_set_to_pb(table.rules),
+        seats=[
+            table_pb2.TableSeat(seat=number, player_name=seat.player_name) for number, seat in enumerate(table.seats)
+        ],
+        target_score=table.target_score,
+        stake=table.stake,
+        created_at=_timestamp(table.created_at),
+        updated_at=_timestamp(table.updated_at),
+        commitment=commitment(server_seed(table.master_seed, number)),
+        seeded_by_creator=table.seeded_by_creator,
+    )
+    if table.deal is not None:
+        message.match.CopyFrom(match_to_pb(table.deal.match))
+    if table.result is not None:
+        message.result.CopyFrom(result_to_pb(table.result, table))
+    return message
+
+
+def result_to_pb(result: MatchResult, table: TableValue) -> table_pb2.MatchResult:
+    """How a match ended, with what the stake moved (R11.3)."""
+    return table_pb2.MatchResult(
+        winner=result.winner,
+        scores=result.scores,
+        payouts=payouts(result, len(table.seats), table.stake) if table.stake else (),
+    )
+
+
+def _state(state: TableState) -> table_pb2.TableState.ValueType:
+    return table_pb2.TableState.ValueType(state)
+
+
+def _timestamp(seconds: float) -> Timestamp:
+    timestamp = Timestamp()
+    timestamp.FromMicroseconds(round(seconds * 1e6))
+    return timestamp
+
+
+def _seconds(timestamp: Timestamp) -> float:
+    return timestamp.seconds + timestamp.nanos / 1e9

@@ -1,0 +1,330 @@
+"""Tables in the store: every use case of a table but watching it. Any replica may serve any call.
+
+Nothing is locked: a change is decided on a copy of the table and committed if the store still has that revision. The
+loser of a race reads again and decides again, so that its answer is the one it would have got had it come later.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+from buraco.v1 import event_pb2, table_pb2, table_service_pb2
+from buraco_rules.legal import legal_moves
+from buraco_rules.moves import Move
+from buraco_rules.rule_sets import RuleSet
+from buraco_rules.seeing import view_of
+from buraco_service import errors
+from buraco_service.codec.events import redacted_event
+from buraco_service.codec.views import view_to_pb
+from buraco_service.identity import SeatClaims, SeatTokens
+from buraco_service.metrics import Metrics
+from buraco_service.stores.base import AlreadyRemembered, Commit, RevisionConflict, Store, TableNotFound
+from buraco_service.tables import changes
+from buraco_service.tables.changes import Change
+from buraco_service.tables.recent import RecentTables
+from buraco_service.tables.records import deal_record
+from buraco_service.tables.state import TableState, TableValue
+from buraco_service.tables.stored import decode, encode, table_to_pb
+
+_ATTEMPTS: Final = 8
+SubmitAnswer = table_service_pb2.SubmitMovesResponse
+
+
+class Accepted(NamedTuple):
+    """A change that a call made, or had made when it came before (`repeated`)."""
+
+    answer: bytes
+    """The serialised answer that is remembered for the call."""
+    repeated: bool
+
+
+class Tables:
+    """The use cases. `clock` gives seconds since the epoch."""
+
+    def __init__(
+        self, store: Store, tokens: SeatTokens, metrics: Metrics, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.store = store
+        self.tokens = tokens
+        self.metrics = metrics
+        self.clock = clock
+        self.recent = RecentTables()
+
+    async def create(
+        self,
+        rules: RuleSet,
+        seats: int,
+        *,
+        target_score: int,
+        stake: int,
+        master_seed: bytes,
+        seeded_by_creator: bool,
+        request_id: str,
+    ) -> table_service_pb2.CreateTableResponse:
+        """A new table, or the one that this request made before."""
+        known = await self.store.created(request_id)
+        if known is None:
+            table = changes.opened(
+                uuid4().hex,
+                rules,
+                seats,
+                target_score=target_score,
+                stake=stake,
+                now=self.clock(),
+                master_seed=master_seed,
+                seeded_by_creator=seeded_by_creator,
+            )
+            answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table))
+            entry = table_pb2.StoredEntry()
+            try:
+                await self.store.create(
+                    table.id,
+                    encode(table),
+                    table.state.status,
+                    table.created_at,
+                    entry.SerializeToString(),
+                    request_id,
+                    answer.SerializeToString(),
+                )
+            except AlreadyRemembered:
+                known = await self.store.created(request_id)
+            else:
+                self.recent.put(table, entry)
+                self.metrics.table_created(rules.id)
+                return answer
+        if known is None:
+            raise errors.store_unavailable()
+        return table_service_pb2.CreateTableResponse.FromString(known[1])
+
+    async def get(self, table_id: str) -> TableValue:
+        """The table as it is now."""
+        copy = self.recent.get(table_id)
+        try:
+            if copy is not None and await self.store.revision(table_id) == copy.revision:
+                return copy
+            return await self._read(table_id)
+        except TableNotFound:
+            self.recent.forget(table_id)
+            raise errors.table_not_found(table_id) from None
+
+    async def page(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
+        """Tables by id."""
+        status = None if state is None else state.status
+        return [decode(stored.state, stored.revision) for stored in await self.store.list(status, limit, after)]
+
+    async def records(self, table_id: str, after_deal: int, limit: int) -> list[table_pb2.DealRecord]:
+        """Finished deals in order."""
+        try:
+            pages = await self.store.records(table_id, after_deal, limit)
+        except TableNotFound:
+            raise errors.table_not_found(table_id) from None
+        return [table_pb2.DealRecord.FromString(payload) for _, payload in pages]
+
+    async def join(
+        self, table_id: str, seat: int | None, player_name: str, entropy: bytes, request_id: str
+    ) -> table_service_pb2.JoinTableResponse:
+        """A seat and the token for it. What is remembered holds no token, only what it is signed again from."""
+        token_id = uuid4().hex
+        now = self.clock()
+        taken = -1
+
+        def decide(table: TableValue) -> Change:
+            nonlocal taken
+            change, taken = changes.join(table, seat, player_name, entropy, token_id, now)
+            return change
+
+        def answer(table: TableValue, entry: table_pb2.StoredEntry) -> bytes:
+            joined = table_service_pb2.JoinTableResponse(seat=taken, token=token_id, table=table_to_pb(table))
+            return joined.SerializeToString()
+
+        accepted = await self._change(table_id, f"join:{request_id}", decide, answer)
+        joined = table_service_pb2.JoinTableResponse.FromString(accepted.answer)
+        joined.token = self.tokens.issue(table_id, joined.seat, joined.token, joined.table.updated_at.seconds)
+        return joined
+
+    async def leave(self, table_id: str, claims: SeatClaims, request_id: str) -> table_service_pb2.LeaveTableResponse:
+        """The seat is given back; the token is void."""
+        now = self.clock()
+
+        def decide(table: TableValue) -> Change:
+            return changes.leave(table, seat_of(table, claims), now)
+
+        def answer(table: TableValue, entry: table_pb2.StoredEntry) -> bytes:
+            return table_service_pb2.LeaveTableResponse(table=table_to_pb(table)).SerializeToString()
+
+        accepted = await self._change(table_id, _asked("leave", claims, request_id), decide, answer)
+        return table_service_pb2.LeaveTableResponse.FromString(accepted.answer)
+
+    async def submit(
+        self,
+        table_id: str,
+        claims: SeatClaims,
+        moves: Sequence[Move],
+        revision: int | None,
+        request_id: str,
+        *,
+        with_view: bool,
+    ) -> Accepted:
+        """Moves of the token's seat, all or none. The answer is a SubmitMovesResponse, its view only if asked for."""
+        now = self.clock()
+
+        def decide(table: TableValue) -> Change:
+            seat = seat_of(table, claims)
+            _check_revision(table, revision)
+            return changes.submit(table, seat, moves, now)
+
+        try:
+            accepted = await self._change(
+                table_id, _asked("submit", claims, request_id), decide, _seat_answer(claims.seat, with_view)
+            )
+        except changes.RuleBroken as broken:
+            self._count_illegal(table_id, broken)
+            raise
+        if not accepted.repeated:
+            self._count_moves(table_id, len(moves))
+        return accepted
+
+    async def take_back(
+        self, table_id: str, claims: SeatClaims, revision: int | None, request_id: str, *, with_view: bool
+    ) -> Accepted:
+        """The newest play of the seat's turn is taken back. The answer is as that of `submit`."""
+        now = self.clock()
+
+        def decide(table: TableValue) -> Change:
+            seat = seat_of(table, claims)
+            _check_revision(table, revision)
+            return changes.take_back(table, seat, now)
+
+        return await self._change(
+            table_id, _asked("undo", claims, request_id), decide, _seat_answer(claims.seat, with_view)
+        )
+
+    async def _change(
+        self,
+        table_id: str,
+        request_id: str,
+        decide: Callable[[TableValue], Change],
+        answer: Callable[[TableValue, table_pb2.StoredEntry], bytes],
+    ) -> Accepted:
+        """Decide a change and commit it, again while others come first. A request remembered gets its first answer.
+
+        `request_id` names the kind of call and the caller too: nobody gets an answer that was another's.
+        """
+        table = self.recent.get(table_id)
+        newest_revision = 0
+        for _ in range(_ATTEMPTS):
+            try:
+                if table is None:
+                    table = await self._read(table_id)
+                change = decide(table)
+                said = answer(change.table, change.entry)
+                await self.store.commit(await self._commit_of(table, change, request_id, said))
+            except TableNotFound:
+                self.recent.forget(table_id)
+                raise errors.table_not_found(table_id) from None
+            except AlreadyRemembered as known:
+                return Accepted(known.remembered.answer, repeated=True)
+            except RevisionConflict as conflict:
+                self.metrics.store_conflict()
+                newest_revision = conflict.current
+                table = None
+            except errors.ApiError:
+                remembered = await self.store.remembered(table_id, request_id)
+                if remembered is not None:
+                    return Accepted(remembered.answer, repeated=True)
+                newest = await self.get(table_id)
+                if table is None or newest.revision <= table.revision:
+                    raise
+                table = newest
+            else:
+                self.recent.put(change.table, change.entry)
+                self._count_ended(change)
+                return Accepted(said, repeated=False)
+        raise errors.stale_revision(newest_revision if table is None else table.revision)
+
+    async def _read(self, table_id: str) -> TableValue:
+        stored = await self.store.load(table_id)
+        table = decode(stored.state, stored.revision)
+        self.recent.put(table)
+        return table
+
+    async def _commit_of(self, table: TableValue, change: Change, request_id: str, answer: bytes) -> Commit:
+        records: tuple[tuple[int, bytes], ...] = ()
+        keep_log_after = None
+        if change.ended is not None:
+            record = await deal_record(self.store, table, change, change.ended)
+            records = ((record.deal_number, record.SerializeToString()),)
+            # The finished deal can still be watched from its beginning; what came before it only as its record.
+            keep_log_after = table.deal_revision - 1
+        return Commit(
+            table_id=table.id,
+            expected_revision=table.revision,
+            state=encode(change.table),
+            status=change.table.state.status,
+            now=change.table.updated_at,
+            entry=change.entry.SerializeToString(),
+            request_id=request_id,
+            answer=answer,
+            records=records,
+            keep_log_after=keep_log_after,
+        )
+
+    def _rule_set_of(self, table_id: str) -> str:
+        table = self.recent.get(table_id)
+        return "" if table is None else table.rules.id
+
+    def _count_moves(self, table_id: str, count: int) -> None:
+        self.metrics.moves(self._rule_set_of(table_id), "accepted", count)
+
+    def _count_illegal(self, table_id: str, broken: changes.RuleBroken) -> None:
+        self.metrics.moves(self._rule_set_of(table_id), "illegal")
+        for violation in broken.violations:
+            self.metrics.violation(violation.name)
+
+    def _count_ended(self, change: Change) -> None:
+        if change.ended is not None:
+            self.metrics.deal_finished(change.table.rules.id, change.ended.ending.name.lower())
+            if change.table.state is TableState.FINISHED:
+                self.metrics.match_finished(change.table.rules.id)
+
+
+def seat_of(table: TableValue, claims: SeatClaims) -> int:
+    """The seat that a verified token holds at the table. Raises PERMISSION_DENIED where it holds none any more."""
+    if claims.table_id != table.id or not 0 <= claims.seat < len(table.seats):
+        raise errors.seat_not_yours()
+    if not claims.token_id or table.seats[claims.seat].token_id != claims.token_id:
+        raise errors.seat_not_yours("the seat was given back")
+    return claims.seat
+
+
+def legal_moves_of(table: TableValue, seat: int) -> list[Move]:
+    """The legal moves of a seat; none while another is to move, or nothing is being played."""
+    if table.deal is None or seat != table.deal.seat_to_move:
+        return []
+    return legal_moves(table.deal)
+
+
+def redacted(events: Sequence[event_pb2.Event], seat: int | None) -> list[event_pb2.Event]:
+    """Events as a seat may know them, or as everybody may (None)."""
+    return [redacted_event(event, seat) for event in events]
+
+
+def _asked(method: str, claims: SeatClaims, request_id: str) -> str:
+    """Under what a request is remembered: for this method, and for this holder of the seat only."""
+    return f"{method}:{claims.token_id}:{request_id}"
+
+
+def _seat_answer(seat: int, with_view: bool) -> Callable[[TableValue, table_pb2.StoredEntry], bytes]:
+    def answer(table: TableValue, entry: table_pb2.StoredEntry) -> bytes:
+        said = SubmitAnswer(revision=table.revision, events=redacted(entry.events, seat))
+        if with_view and table.deal is not None:
+            said.view.CopyFrom(view_to_pb(view_of(table.deal, seat)))
+        return said.SerializeToString()
+
+    return answer
+
+
+def _check_revision(table: TableValue, revision: int | None) -> None:
+    if revision is not None and revision != table.revision:
+        raise errors.stale_revision(table.revision, revision)
