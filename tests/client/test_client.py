@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import grpc
+import pytest
+
+from buraco.v1 import (
+    card_pb2,
+    deal_pb2,
+    move_pb2,
+    rule_set_pb2,
+    rules_service_pb2,
+    score_pb2,
+    table_pb2,
+    table_service_pb2,
+    view_pb2,
+)
+from buraco_client import BuracoClient, BuracoError
+
+if TYPE_CHECKING:
+    from tests.client.scripted import Script
+
+HOUSE = rule_set_pb2.RuleSet(id="house", jokers=4)
+SNAPSHOT = deal_pb2.Snapshot(seats=2)
+
+
+async def test_token_goes_with_the_calls_of_a_seat(client: BuracoClient, script: Script) -> None:
+    """A seat proves itself with its token; what is public is asked for without one."""
+    script.on("GetView", *[table_service_pb2.TableServiceGetViewResponse(revision=3)] * 2)
+    assert (await client.seat("t", 0, "abc").view()).revision == 3
+    assert (await client.view("t")).revision == 3
+    seat, public = script.metadata["GetView"]
+    assert seat["authorization"] == "Bearer abc"
+    assert "authorization" not in public
+
+
+async def test_joined_seat_is_ready_to_play(client: BuracoClient, script: Script) -> None:
+    """Joining gives a seat that holds its token and the table as it was."""
+    table = table_pb2.Table(id="t", revision=2)
+    script.on("JoinTable", table_service_pb2.JoinTableResponse(seat=3, token="abc", table=table))
+    script.on("ListLegalMoves", table_service_pb2.TableServiceListLegalMovesResponse(revision=5))
+    script.on("UndoMove", table_service_pb2.UndoMoveResponse(revision=6))
+    script.on("LeaveTable", table_service_pb2.LeaveTableResponse(table=table))
+    seat = await client.join_table("t", "Ana", seat=3, entropy=b"dice")
+    assert seat.table == table
+    assert (await seat.legal_moves()).revision == 5
+    assert (await seat.undo(5)).revision == 6
+    assert await seat.leave() == table
+    (join,) = script.requests["JoinTable"]
+    assert (join.table_id, join.player_name, join.seat, join.entropy) == ("t", "Ana", 3, b"dice")
+    for method in ("ListLegalMoves", "UndoMove", "LeaveTable"):
+        assert script.requests[method][0].table_id == "t"
+        assert script.metadata[method][0]["authorization"] == "Bearer abc"
+    assert script.requests["UndoMove"][0].revision == 5
+
+
+@pytest.mark.parametrize("rules", ["classic", HOUSE])
+async def test_table_is_created_by_id_or_by_house_rules(
+    client: BuracoClient, script: Script, rules: str | rule_set_pb2.RuleSet
+) -> None:
+    """Wherever rules are asked for, a preset's id and a rule set of one's own both serve."""
+    script.on("CreateTable", table_service_pb2.CreateTableResponse(table=table_pb2.Table(id="t")))
+    await client.create_table(rules, 4, target_score=0, stake=10, seed=bytes(32))
+    (sent,) = script.requests["CreateTable"]
+    assert sent.rule_set == HOUSE if rules is HOUSE else sent.rule_set_id == "classic"
+    assert (sent.seats, sent.target_score, sent.stake, sent.seed) == (4, 0, 10, bytes(32))
+    assert sent.HasField("target_score")
+
+
+async def test_absent_options_are_not_sent(client: BuracoClient, script: Script) -> None:
+    """What is left to the service is left out, and not sent as a zero."""
+    script.on("CreateTable", table_service_pb2.CreateTableResponse())
+    await client.create_table("classic", 2)
+    (sent,) = script.requests["CreateTable"]
+    assert not sent.HasField("target_score")
+    assert not sent.HasField("seed")
+
+
+async def test_tables_come_page_after_page(client: BuracoClient, script: Script) -> None:
+    """Listing fetches the next page when the one before is used up."""
+    tables = {name: table_pb2.Table(id=name) for name in "abc"}
+    pages = [
+        table_service_pb2.ListTablesResponse(tables=[tables["a"], tables["b"]], next_page_token="more"),
+        table_service_pb2.ListTablesResponse(tables=[tables["c"]]),
+    ]
+    script.on("ListTables", *pages)
+    listing = client.list_tables(table_pb2.TABLE_STATE_WAITING, page_size=2)
+    assert [table.id async for table in listing] == ["a", "b", "c"]
+    first, second = script.requests["ListTables"]
+    assert (first.page_token, first.page_size, first.state) == ("", 2, table_pb2.TABLE_STATE_WAITING)
+    assert (second.page_token, second.page_size, second.state) == ("more", 2, table_pb2.TABLE_STATE_WAITING)
+
+
+async def test_records_come_page_after_page(client: BuracoClient, script: Script) -> None:
+    """Reading a match's record goes on after the last deal of the page before."""
+    deals = {number: table_pb2.DealRecord(deal_number=number) for number in (2, 3, 4)}
+    pages = [
+        table_service_pb2.GetRecordResponse(deals=[deals[2], deals[3]], more=True),
+        table_service_pb2.GetRecordResponse(deals=[deals[4]]),
+    ]
+    script.on("GetRecord", *pages)
+    assert [deal.deal_number async for deal in client.get_record("t", after_deal=1)] == [2, 3, 4]
+    assert [request.after_deal for request in script.requests["GetRecord"]] == [1, 3]
+
+
+async def test_rules_are_called_with_a_snapshot(client: BuracoClient, script: Script) -> None:
+    """Every call of the rules sends what it was given and hands back what came."""
+    rules = client.rules
+    draw = move_pb2.Move(draw_stock=move_pb2.DrawStock())
+    validated = rules_service_pb2.ValidateMovesResponse(legal=True)
+    dealt = rules_service_pb2.DealResponse(seed=bytes(32))
+    arranged = rules_service_pb2.ArrangeMeldResponse(violations=[move_pb2.VIOLATION_GAP])
+    script.on("ListRuleSets", rules_service_pb2.ListRuleSetsResponse(rule_sets=[HOUSE]))
+    script.on("Deal", dealt)
+    script.on("ValidateMoves", validated)
+    script.on("ListLegalMoves", rules_service_pb2.RulesServiceListLegalMovesResponse(moves=[draw]))
+    script.on("ScoreDeal", rules_service_pb2.ScoreDealResponse(score=score_pb2.DealScore(final=True)))
+    script.on("GetView", rules_service_pb2.RulesServiceGetViewResponse(view=view_pb2.View(seat=1)))
+    script.on("ArrangeMeld", arranged)
+    assert list(await rules.list_rule_sets()) == [HOUSE]
+    assert await rules.deal("classic", 2, starter=0) == dealt
+    assert await rules.validate_moves(SNAPSHOT, 1, [draw]) == validated
+    assert list(await rules.list_legal_moves(SNAPSHOT, 1)) == [draw]
+    assert (await rules.score_deal(SNAPSHOT)).final
+    assert (await rules.get_view(SNAPSHOT, 1)).seat == 1
+    assert await rules.arrange_meld(HOUSE, [card_pb2.CARD_JOKER]) == arranged
+    sent = {method: requests[0] for method, requests in script.requests.items()}
+    assert sent["Deal"] == rules_service_pb2.DealRequest(rule_set_id="classic", seats=2, starter=0)
+    assert sent["ValidateMoves"] == rules_service_pb2.ValidateMovesRequest(snapshot=SNAPSHOT, seat=1, moves=[draw])
+    assert (sent["ListLegalMoves"].snapshot, sent["ListLegalMoves"].seat) == (SNAPSHOT, 1)
+    assert sent["ScoreDeal"].snapshot == SNAPSHOT
+    assert (sent["GetView"].snapshot, sent["GetView"].seat) == (SNAPSHOT, 1)
+    assert sent["ArrangeMeld"] == rules_service_pb2.ArrangeMeldRequest(rule_set=HOUSE, cards=[card_pb2.CARD_JOKER])
+
+
+async def test_request_larger_than_the_service_takes_is_refused_here(client: BuracoClient, script: Script) -> None:
+    """A message above 1 MiB does not leave the client."""
+    snapshot = deal_pb2.Snapshot(rule_set=rule_set_pb2.RuleSet(display_name="x" * (1 << 20)))
+    with pytest.raises(BuracoError) as caught:
+        await client.rules.score_deal(snapshot)
+    assert caught.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert not script.requests["ScoreDeal"]
+
+
+def test_client_belongs_to_a_running_loop() -> None:
+    """Made outside of an event loop the client says so, instead of failing at its first call."""
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        BuracoClient("127.0.0.1:1")
