@@ -1,0 +1,1 @@
+"""Bots, the arena and the fleet."""

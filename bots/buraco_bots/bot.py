@@ -1,0 +1,61 @@
+"""What a bot is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Protocol
+
+from buraco_rules.moves import Move, MoveWild
+from buraco_rules.view import View
+
+MOVES_BEFORE_NO_WILD_MOVES = 64
+"""Moves of a turn after which no wild may be moved any more, unless there is nothing else to do.
+
+More than a turn can need; without a limit a bot could move a wild to and fro for ever.
+"""
+
+
+class Bot(Protocol):
+    """A player. Whoever runs it asks it for every single move of its seat.
+
+    A bot sits at one table in one seat for a whole match, and may remember what it saw. All chance it needs comes from
+    the generator it was made with: the same seed, views and moves give the same choices.
+    """
+
+    def choose(self, view: View, moves: Sequence[Move]) -> Move:
+        """One of `moves`, the legal moves of the seat to move (never empty). `view` is what that seat may know."""
+        ...
+
+
+BotFactory = Callable[[Random], Bot]
+"""Makes a bot for one seat of one match: usually its class."""
+
+
+class BotFault(Exception):
+    """A bot broke its contract: it raised an error, or chose what is no legal move. Names the bot and the fault."""
+
+
+def make(factory: BotFactory, random: Random) -> Bot:
+    """A bot of its factory. Raises BotFault."""
+    try:
+        return factory(random)
+    except Exception as error:
+        name = getattr(factory, "__name__", repr(factory))
+        raise BotFault(f"{name} could not be made: {type(error).__name__}: {error}") from error
+
+
+def ask(bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> Move:
+    """The bot's choice. `moves_made` counts the moves of this turn so far. Raises BotFault."""
+    offered = moves
+    if moves_made >= MOVES_BEFORE_NO_WILD_MOVES:
+        offered = [move for move in moves if not isinstance(move, MoveWild)] or moves
+    name = type(bot).__name__
+    try:
+        choice = bot.choose(view, offered)
+    except Exception as error:
+        raise BotFault(f"{name} failed: {type(error).__name__}: {error}") from error
+    # The type counts too: two moves without cards, DrawStock and TakePile, are equal tuples.
+    if not any([move is choice or (move == choice and type(move) is type(choice)) for move in offered]):
+        raise BotFault(f"{name} chose {choice!r}, which is no legal move")
+    return choice

@@ -1,0 +1,79 @@
+"""`buraco fleet`: bots take free seats at the tables of a server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+
+import click
+
+from buraco_bots.bot import BotFactory
+from buraco_bots.fleet import Fleet, Limits
+from buraco_bots.registry import UnknownBot, load
+from buraco_client import BuracoClient
+
+
+@click.command(
+    "fleet",
+    short_help="Let bots take free seats at tables.",
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
+@click.option("--server", required=True, metavar="HOST:PORT", help="Server to play at.")
+@click.option(
+    "--bots", default="greedy", metavar="NAME[,NAME…]", help="Bots by name, or as module:Class; they sit down in turn."
+)
+@click.option(
+    "--seats-limit", type=click.IntRange(1, 10_000), default=8, metavar="N", help="Seats held at a time, at most."
+)
+@click.option(
+    "--courtesy",
+    type=click.FloatRange(0, 3600),
+    default=3.0,
+    metavar="SECONDS",
+    help="Time for which a new table's seats are left to people.",
+)
+@click.option(
+    "--waiting-limit",
+    type=click.FloatRange(1, 86_400),
+    default=600.0,
+    metavar="SECONDS",
+    help="Time for which a bot waits at a table until its match starts.",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(0, 86_400),
+    default=20.0,
+    metavar="SECONDS",
+    help="Time that running matches get to end after SIGTERM.",
+)
+def fleet(server: str, bots: str, seats_limit: int, courtesy: float, waiting_limit: float, grace: float) -> None:
+    """Let bots sit down wherever seats are free, play, and look for the next table.
+
+    SIGTERM or Ctrl-C ends it: no more seats are taken, seats in matches that have not started are given back at once,
+    those in running matches after the grace time. A second signal ends it on the spot.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        makers = [(name.rpartition(":")[2], load(name)) for name in map(str.strip, bots.split(","))]
+    except UnknownBot as unknown:
+        raise click.BadParameter(str(unknown), param_hint="--bots") from None
+    try:
+        asyncio.run(_run(server, Limits(seats_limit, courtesy, waiting_limit, grace), makers))
+    except asyncio.CancelledError:
+        raise SystemExit(1) from None  # told twice
+
+
+async def _run(server: str, limits: Limits, makers: list[tuple[str, BotFactory]]) -> None:
+    stop = asyncio.Event()
+    loop, running = asyncio.get_running_loop(), asyncio.current_task()
+
+    def on_signal() -> None:
+        if stop.is_set() and running is not None:
+            running.cancel()
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    async with BuracoClient(server) as client:
+        await Fleet(client, makers, limits).run(stop)

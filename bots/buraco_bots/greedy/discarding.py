@@ -1,0 +1,86 @@
+"""Which card to give away: of least use here, and of least use to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from buraco_bots.greedy.situation import Situation
+from buraco_bots.greedy.worth import fits
+from buraco_rules.cards import ACE, ACE_HIGH, RANK, SUIT, WILDS
+from buraco_rules.melds import Meld, MeldKind
+from buraco_rules.moves import Discard
+from buraco_rules.view import View
+
+
+def discard_costs(view: View, discards: Sequence[Discard], now: Situation) -> list[tuple[float, Discard]]:
+    """The cost in points of each discard, in their order."""
+    seat = view.seat_to_move
+    own, theirs = view.sides[seat & 1].melds, view.sides[1 - (seat & 1)].melds
+    known = [card for side in view.sides for meld in side.melds for card in meld.cards] + list(view.hand)
+    costs = []
+    for move in discards:
+        card = move.card
+        use = _use(view, own, card) * (1.0 - now.risk)
+        danger = _danger(view, theirs, known, card)
+        caught = view.rules.values[card] * now.risk
+        costs.append((use + danger - caught, move))
+    return costs
+
+
+def _use(view: View, own: tuple[Meld, ...], card: int) -> float:
+    """What the card may still do for the own side, in points."""
+    if card in WILDS:
+        return 40.0
+    use = 0.0
+    twin = False
+    for other in view.hand:
+        if other == card and not twin:
+            twin = True  # the card itself
+        elif view.rules.sets and RANK[other] == RANK[card]:
+            use += 6.0
+        elif SUIT[other] == SUIT[card] and other != card:
+            use += (0.0, 7.0, 4.0)[distance] if (distance := _distance(other, card)) <= 2 else 0.0
+    for meld in own:
+        if fits(meld, card):
+            use += 12.0
+        elif meld.kind is MeldKind.RUN and SUIT[meld.natural] == SUIT[card]:
+            low, high = meld.low_position, meld.low_position + len(meld.cards) - 1
+            if min(abs(place - end) for place in _places(card) for end in (low, high)) == 2:
+                use += 6.0
+    return use
+
+
+def _danger(view: View, theirs: tuple[Meld, ...], known: list[int], card: int) -> float:
+    """What the card may give the opponents, in points: it, and the pile with it."""
+    lure = 3.0 * min(view.pile_count, 12)
+    if card in WILDS:
+        return 20.0 + lure
+    if any([fits(meld, card) for meld in theirs]):
+        return 20.0 + lure
+    unseen = 0
+    for other in _neighbours(card):
+        unseen += max(0, 2 - known.count(other))
+    if view.rules.sets:
+        unseen += max(0, 8 - sum([RANK[other] == RANK[card] for other in known]))
+    return 0.3 * unseen * (1.0 + lure / 12.0)
+
+
+def _neighbours(card: int) -> list[int]:
+    """The cards of the suit one or two places away."""
+    base = 13 * SUIT[card]
+    found = {
+        base + (ACE if place == ACE_HIGH else place)
+        for here in _places(card)
+        for place in range(here - 2, here + 3)
+        if 1 <= place <= ACE_HIGH
+    }
+    return sorted(found - {card})
+
+
+def _distance(first: int, second: int) -> int:
+    """Places between two cards of a suit."""
+    return min(abs(a - b) for a in _places(first) for b in _places(second))
+
+
+def _places(card: int) -> tuple[int, ...]:
+    return (ACE, ACE_HIGH) if RANK[card] == ACE else (RANK[card],)

@@ -1,0 +1,39 @@
+"""Meeting an opening minimum (R11.2): no card is shown before the hand holds enough for it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from buraco_bots.greedy.imagined import play
+from buraco_rules.cards import WILDS
+from buraco_rules.deal import Deal, Phase
+from buraco_rules.lays import legal_lays
+from buraco_rules.melds import card_points
+from buraco_rules.moves import LayMeld, LayOff
+
+WILD_COSTS: Final = (25, 0)
+"""Points a wild is held back with: first the thrifty way is tried, then the one that reaches furthest."""
+
+
+def opening_lay(deal: Deal) -> LayMeld | LayOff | None:
+    """The next lay of a line that meets the minimum within this turn; None where none was found."""
+    shown = sum([card_points(deal.rules, meld.cards) for meld in deal.side.melds])
+    if shown + card_points(deal.rules, deal.hand) < deal.side.opening_required:
+        return None
+    for cost in WILD_COSTS:
+        first = None
+        after = deal
+        while after.phase is Phase.MELD:
+            lays = legal_lays(after)
+            if not lays:
+                break
+            move = max(lays, key=lambda lay: _points(deal, lay, cost))
+            after = play(after, move)
+            first = first or move
+            if not after.sides[deal.seat_to_move & 1].opening_required:
+                return first
+    return None
+
+
+def _points(deal: Deal, lay: LayMeld | LayOff, wild_cost: int) -> int:
+    return card_points(deal.rules, lay.cards) - wild_cost * sum([card in WILDS for card in lay.cards])

@@ -1,0 +1,89 @@
+"""The player: asks the other modules in turn, move by move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from buraco_bots.greedy.discarding import discard_costs
+from buraco_bots.greedy.drawing import takes_pile
+from buraco_bots.greedy.finishing import best_finish
+from buraco_bots.greedy.imagined import imagine
+from buraco_bots.greedy.melding import best_lay
+from buraco_bots.greedy.opening import opening_lay
+from buraco_bots.greedy.situation import Situation, situation_of
+from buraco_bots.greedy.worth import meld_worth
+from buraco_rules.arrangements import meld_book
+from buraco_rules.deal import Deal, Phase
+from buraco_rules.emptying import Emptied, emptied
+from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
+from buraco_rules.view import View
+
+
+class GreedyBot:
+    """Takes what gains most in its own turn: melds, keeps wilds for buracos, hurries for the pot, closes when it pays.
+
+    It keeps no memory between choices; chance decides only between discards of equal cost.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def choose(self, view: View, moves: Sequence[Move]) -> Move:
+        """The move that promises most."""
+        if len(moves) == 1:
+            return moves[0]
+        now = situation_of(view)
+        deal = imagine(view)
+        if view.phase is Phase.DRAW:
+            return TakePile() if takes_pile(deal, now) else DrawStock()
+        return self._play(view, deal, moves, now)
+
+    def _play(self, view: View, deal: Deal, moves: Sequence[Move], now: Situation) -> Move:
+        lays = [move for move in moves if isinstance(move, (LayMeld, LayOff))]
+        discards = [move for move in moves if isinstance(move, Discard)]
+        move: Move | None
+        if deal.side.opening_required:
+            move = opening_lay(deal)
+            if move is not None:
+                return move
+        else:
+            line = best_finish(deal, lays, now)
+            if line is not None and line.gain > 0:
+                return line.first
+            move = _better_wild(deal, moves)
+            if move is not None:
+                return move
+            if now.close < 0:
+                lays = [lay for lay in lays if not _closes(deal, lay)]
+            gain, move = best_lay(deal, lays, now)
+            if move is not None and (gain > 0 or not discards):
+                return move
+        if now.close < 0:
+            discards = [discard for discard in discards if not _closes(deal, discard)] or discards
+        if not discards:
+            return next((move for move in moves if not isinstance(move, MoveWild)), moves[0])
+        costs = discard_costs(view, discards, now)
+        least = min([cost for cost, _ in costs])
+        return self._random.choice([discard for cost, discard in costs if cost == least])
+
+
+def _better_wild(deal: Deal, moves: Sequence[Move]) -> MoveWild | None:
+    """A wild that becomes a natural by moving. Only such moves are made, so none is ever made back."""
+    for move in moves:
+        if isinstance(move, MoveWild):
+            base = deal.side.melds[move.meld]
+            moved = meld_book(deal.rules).move_wild(base)
+            if moved is not None and meld_worth(deal.rules, moved[0]) > meld_worth(deal.rules, base):
+                return move
+    return None
+
+
+def _closes(deal: Deal, move: Move) -> bool:
+    """Whether the move empties the hand without a pot to follow."""
+    hand = deal.hand
+    if isinstance(move, Discard):
+        return len(hand) == 1 and emptied(deal, deal.side, discard=move.card) is Emptied.CLOSE
+    if isinstance(move, (LayMeld, LayOff)) and len(move.cards) == len(hand):
+        return not (deal.pots and deal.side.pots_taken < deal.rules.pots_per_side)
+    return False

@@ -1,0 +1,97 @@
+"""How urgent what is: read off a view once a choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from buraco_rules.cards import JOKER
+from buraco_rules.deal import Deal
+from buraco_rules.rule_sets import CloseBy, RuleSet
+from buraco_rules.view import SideView, View
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The state of a deal as far as it sets the worth of cards and deeds."""
+
+    card: float
+    """Points for a further card in the hand that cannot be laid yet."""
+    wild: float
+    """Points for keeping a 2 for a buraco to come; a joker is worth a little more."""
+    risk: float
+    """The chance that the deal ends before a card held now can be played, 0 to 1."""
+    haste: float
+    """Points for every card less in the hand."""
+    first_buraco: float
+    """Points for having a buraco at all, beyond its bonus."""
+    first_clean: float
+    """Points for having a clean buraco at all, beyond its bonus."""
+    pot: float
+    """Points for picking up a pot."""
+    close: float
+    """Points for closing the deal now; below 0 where it does not pay."""
+
+    def kept(self, wild: int) -> float:
+        """Points for keeping a 2 or a joker in the hand."""
+        return self.wild + 8.0 if wild == JOKER else self.wild
+
+
+def situation_of(view: View) -> Situation:
+    """What the side of the view's seat should care for."""
+    seat = view.seat_to_move
+    rules, own, other = view.rules, view.sides[seat & 1], view.sides[1 - (seat & 1)]
+    theirs = [count for s, count in enumerate(view.hand_counts) if s & 1 != seat & 1]
+    # Where closing is hard, deals are long: buracos count for more than an early close, and an open pile feeds them.
+    slow = rules.close_needs_clean or rules.close_by is CloseBy.FLIGHT
+    hoards = slow and not rules.closed_pile
+    risk = _risk(view, other, min(theirs))
+    pot_to_take = bool(view.pot_counts) and own.pots_taken < rules.pots_per_side
+    has_buraco = any([meld.is_buraco for meld in own.melds])
+    has_clean = any([meld.is_clean_buraco for meld in own.melds])
+    pot = 0.0
+    if pot_to_take:
+        pot = 60.0 + (80.0 + 60.0 * risk if not own.pots_taken else 0.0)
+    haste = 0.0
+    if pot_to_take and not hoards:
+        haste = 6.0 if len(view.hand) <= 6 or risk > 0.5 else 3.0
+    needs_buraco = not has_buraco and (own.pots_taken > 0 or rules.pot_needs_buraco)
+    needs_clean = rules.close_needs_clean and not has_clean and own.pots_taken > 0
+    return Situation(
+        15.0 if hoards else 3.0,
+        90.0 if slow else 20.0 if rules.pot_needs_buraco else 35.0,
+        risk,
+        haste,
+        40.0 if needs_buraco else 10.0 if not has_buraco else 0.0,
+        40.0 if needs_clean else 0.0,
+        pot,
+        _closing(view, own, other, sum(theirs)),
+    )
+
+
+def _risk(view: View, other: SideView, fewest: int) -> float:
+    """Grows with an opponent who may close soon, and with a stock that runs out."""
+    may_close = (other.pots_taken or not view.pot_counts) and any([meld.is_buraco for meld in other.melds])
+    risk = 0.1
+    if may_close:
+        risk = max(risk, 0.9 - 0.1 * fewest)
+    turns_left = view.stock_count / len(view.hand_counts)
+    return min(1.0, max(risk, 0.9 - 0.12 * turns_left))
+
+
+def _closing(view: View, own: SideView, other: SideView, their_cards: int) -> float:
+    """The bonus and what the others are caught with, against what the own side would still make."""
+    seat = view.seat_to_move
+    partner = sum([count for s, count in enumerate(view.hand_counts) if s & 1 == seat & 1 and s != seat])
+    gain = 100.0 + 8.0 * their_cards - 8.0 * partner
+    ours = own.match_score + own.table_points + 100 - 8 * partner
+    theirs = other.match_score + other.table_points - 8 * their_cards
+    target = view.match.target_score
+    if ours < theirs and (not target or theirs >= target or ours >= target):
+        return -1000.0  # it would lose the match
+    return gain
+
+
+def may_finish(deal: Deal, rules: RuleSet) -> bool:
+    """Whether an empty hand may lead to anything at all: a pot, or a close."""
+    side = deal.side
+    return bool(deal.pots and side.pots_taken < rules.pots_per_side) or any([meld.is_buraco for meld in side.melds])

@@ -1,0 +1,60 @@
+"""What melds are worth, in points, with what may still become of them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from buraco_rules.arrangements import meld_book
+from buraco_rules.cards import RANK, SUIT
+from buraco_rules.deal import Deal
+from buraco_rules.melds import BURACO_SIZE, Meld, MeldKind, buraco_points, card_points
+from buraco_rules.moves import LayMeld, LayOff
+from buraco_rules.rule_sets import RuleSet
+
+PROGRESS: Final = (0.0, 0.0, 0.0, 0.08, 0.18, 0.32, 0.55)
+"""The chance that a meld of so many cards becomes a buraco."""
+LONG_RUN: Final = (0.02, 0.04, 0.08, 0.14, 0.25, 0.45)
+"""The chance that a clean run of 7 to 12 cards becomes a royal."""
+
+
+@lru_cache(4096)
+def meld_worth(rules: RuleSet, meld: Meld) -> float:
+    """Card values, and the bonus of the buraco or the part of it that the meld may hope for."""
+    size = len(meld.cards)
+    points = card_points(rules, meld.cards)
+    clean = meld.wild_index is None and not meld.stays_dirty
+    if size < BURACO_SIZE:
+        return points + PROGRESS[size] * (rules.clean if clean else rules.dirty)
+    bonus = float(buraco_points(rules, meld.buraco))
+    if clean and rules.royal and meld.kind is MeldKind.RUN and size < 13:
+        bonus += LONG_RUN[size - BURACO_SIZE] * (rules.royal - bonus)
+    return points + bonus
+
+
+@lru_cache(8192)
+def laid(rules: RuleSet, base: Meld | None, cards: tuple[int, ...], wild_position: int | None) -> Meld:
+    """The meld that legal cards make, laid anew or on `base`."""
+    outcome = meld_book(rules).choose(base, cards, wild_position)
+    if outcome is None:
+        raise ValueError("not a legal lay")
+    return outcome.meld
+
+
+def meld_after(deal: Deal, move: LayMeld | LayOff) -> tuple[Meld | None, Meld]:
+    """The meld that a legal move lays on, if any, and what it becomes."""
+    if isinstance(move, LayMeld):
+        return None, laid(deal.rules, None, move.cards, move.wild_position)
+    base = deal.side.melds[move.meld]
+    return base, laid(deal.rules, base, move.cards, move.wild_position)
+
+
+def fits(meld: Meld, card: int) -> bool:
+    """Whether a natural card extends the meld as it lies, or takes the place of its wild."""
+    if meld.kind is MeldKind.SET:
+        return RANK[card] == RANK[meld.natural]
+    if SUIT[card] != SUIT[meld.natural]:
+        return False
+    low, high = meld.low_position, meld.low_position + len(meld.cards) - 1
+    places = (1, 14) if RANK[card] == 1 else (RANK[card],)
+    return any([place in (low - 1, high + 1) or place == meld.wild_position for place in places])

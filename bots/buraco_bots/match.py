@@ -1,0 +1,95 @@
+"""A match between bots at a table of a service."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from buraco.v1 import table_pb2
+from buraco_bots.arena import bot_random, master_seed
+from buraco_bots.bot import BotFactory, make
+from buraco_bots.player import play_seat
+from buraco_bots.report import MatchReport, replay
+from buraco_client import BuracoClient, PlayUpdate
+
+_MAX_NAME: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """Who plays what."""
+
+    bots: tuple[str, ...]
+    """Their names, one a seat (2 or 4)."""
+    factories: tuple[BotFactory, ...]
+    """What makes them, one a seat."""
+    rule_set: str
+    """A preset's id."""
+    target: int | None
+    """The target score, 0 = one deal; None: the one usual for the rule set."""
+    seed: str
+    """Any text: the same seed gives the same match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who is told how the match goes."""
+
+    began: Callable[[table_pb2.Table], None]
+    """Called once the seats are taken."""
+    saw: Callable[[PlayUpdate], None]
+    """Called with all that seat 0 is sent."""
+
+
+async def play_match(client: BuracoClient, contest: Contest, audience: Audience) -> MatchReport:
+    """Opens a table, seats the bots, plays the match and checks its records.
+
+    Raises BuracoError, BotFault and RecordWrong.
+    """
+    bots = [make(factory, bot_random(contest.seed, seat)) for seat, factory in enumerate(contest.factories)]
+    table = await client.create_table(
+        contest.rule_set, len(contest.bots), target_score=contest.target, seed=master_seed(contest.seed)
+    )
+    seats = [
+        await client.join_table(table.id, _player_name(name, seat), seat=seat) for seat, name in enumerate(contest.bots)
+    ]
+    audience.began(seats[-1].table or table)
+    began = time.monotonic()
+    try:
+        async with asyncio.TaskGroup() as players:
+            for seat, bot in zip(seats, bots, strict=True):
+                players.create_task(play_seat(seat, bot, audience.saw if seat.seat == 0 else None))
+    except BaseExceptionGroup as group:
+        raise _first(group) from None
+    seconds = time.monotonic() - began
+    deals = tuple([replay(record) async for record in client.get_record(table.id)])
+    over = await client.get_table(table.id)
+    first, second = over.result.scores
+    return MatchReport(
+        table_id=table.id,
+        bots=contest.bots,
+        rule_set=contest.rule_set,
+        target=over.target_score,
+        seed=contest.seed,
+        deals=deals,
+        winner=over.result.winner if over.result.HasField("winner") else None,
+        totals=(first, second),
+        seconds=seconds,
+    )
+
+
+def _player_name(bot: str, seat: int) -> str:
+    """The bot's name, or the class of its address, with the seat."""
+    suffix = f" {seat}"
+    return bot.rpartition(":")[2][: _MAX_NAME - len(suffix)] + suffix
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error that made the others stop."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,163 @@
+"""`buraco match`: bots play a match over gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import signal
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+from rich.console import Console
+
+from buraco_bots.bot import BotFault
+from buraco_bots.local_server import ServerFailed, local_server
+from buraco_bots.match import Audience, Contest, play_match
+from buraco_bots.progress import Lines, LiveTable, Progress, Silent
+from buraco_bots.registry import UnknownBot, load
+from buraco_bots.report import MatchReport, RecordWrong, to_json
+from buraco_bots.score_sheet import score_sheet
+from buraco_bots.scraping import scrape
+from buraco_client import BuracoClient, BuracoError, InvalidRequest
+from buraco_rules.presets import PRESETS, PRESETS_BY_ID
+
+METRICS: Final = ("buraco_moves_total", "buraco_deals_finished_total", "buraco_matches_finished_total")
+"""The metrics shown after a match at a server of one's own."""
+MAX_TARGET: Final = 1_000_000
+
+
+@click.command(
+    "match",
+    short_help="Let bots play a match over gRPC.",
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
+@click.option(
+    "--bots",
+    default="greedy,random",
+    metavar="NAME[,NAME…]",
+    help="Bots by name, or as module:Class. They take the seats in turn, so two names at four seats are partners each.",
+)
+@click.option("--seats", type=click.Choice(["2", "4"]), help="Seats.  [default: one a bot; 4 for a single bot]")
+@click.option("--rule-set", "rule_set", default=PRESETS[0].id, metavar="ID", help="Rule set.")
+@click.option(
+    "--target",
+    type=click.IntRange(0, MAX_TARGET),
+    help="Points to play to; 0 plays one deal.  [default: usual for the rule set]",
+)
+@click.option("--seed", metavar="TEXT", help="The same seed gives the same match.  [default: a new one]")
+@click.option("--server", metavar="HOST:PORT", help="Server to play at.  [default: one started for the match]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def match(
+    bots: str,
+    seats: str | None,
+    rule_set: str,
+    target: int | None,
+    seed: str | None,
+    server: str | None,
+    as_json: bool,
+) -> None:
+    """Let bots play a match against each other over gRPC.
+
+    Without --server a server is started for the match in a process of its own, with a database that is thrown away.
+    """
+    names = _spread([name.strip() for name in bots.split(",")], seats)
+    try:
+        factories = {name: load(name) for name in names}
+    except UnknownBot as unknown:
+        raise click.BadParameter(str(unknown), param_hint="--bots") from None
+    if server is None and rule_set not in PRESETS_BY_ID:
+        raise _unknown_rule_set(rule_set, list(PRESETS_BY_ID))
+    seed = secrets.token_hex(8) if seed is None else seed
+    contest = Contest(names, tuple(factories[name] for name in names), rule_set, target, seed)
+    with _failures(), _terminable(), _server(server) as (address, metrics_address):
+        report = asyncio.run(_play(address, contest, _progress(address, names, as_json=as_json)))
+        metrics = _metrics(metrics_address)
+    if as_json:
+        click.echo(json.dumps(to_json(report, metrics), indent=2))
+    else:
+        _print(report, metrics)
+
+
+async def _play(address: str, contest: Contest, progress: Progress) -> MatchReport:
+    async with BuracoClient(address) as client, progress.following(client):
+        try:
+            return await play_match(client, contest, Audience(progress.began, progress.saw))
+        except InvalidRequest as error:
+            if error.reason != "RULE_SET_UNKNOWN":
+                raise
+            known = [rule_set.id for rule_set in await client.rules.list_rule_sets()]
+            raise _unknown_rule_set(contest.rule_set, known) from None
+
+
+def _progress(address: str, bots: tuple[str, ...], *, as_json: bool) -> Progress:
+    console = Console()
+    if as_json:
+        return Silent()
+    return LiveTable(console, address, bots) if console.is_terminal else Lines(console, address)
+
+
+def _print(report: MatchReport, metrics: dict[str, Any] | None) -> None:
+    click.echo()
+    for line in score_sheet(report):
+        click.echo(line)
+    if metrics is not None:
+        values = ", ".join(f"{name} {metrics[name]:.0f}" for name in METRICS if name in metrics)
+        click.echo(f"Metrics were at {metrics['address']}: {values or 'nothing could be read there'}")
+
+
+def _metrics(address: str | None) -> dict[str, Any] | None:
+    """What the server counted; None where the server is not ours."""
+    if address is None:
+        return None
+    values = scrape(address)
+    return {"address": address} | {name: values[name] for name in METRICS if name in values}
+
+
+@contextlib.contextmanager
+def _server(address: str | None) -> Iterator[tuple[str, str | None]]:
+    """The server's address, and its metrics' where it is a server of our own."""
+    if address is not None:
+        yield address, None
+    else:
+        with local_server() as server:
+            yield server.address, server.metrics_address
+
+
+@contextlib.contextmanager
+def _failures() -> Iterator[None]:
+    """Failures become a message and exit code 1."""
+    try:
+        yield
+    except (ServerFailed, OSError) as failure:
+        raise click.ClickException(str(failure)) from None
+    except (BuracoError, BotFault, RecordWrong) as failure:
+        raise click.ClickException(f"the match failed: {failure}") from None
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends the match as Ctrl-C does, so that everything that was started is stopped."""
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _spread(bots: list[str], seats: str | None) -> tuple[str, ...]:
+    """One bot a seat."""
+    if not all(bots):
+        raise click.BadParameter("a name is missing", param_hint="--bots")
+    count = int(seats) if seats else 4 if len(bots) == 1 else len(bots)
+    if count not in (2, 4) or len(bots) > count or count % len(bots):
+        raise click.BadParameter(f"{len(bots)} bots do not fit {count} seats: 1, 2 or 4 bots do", param_hint="--bots")
+    return tuple(bots[seat % len(bots)] for seat in range(count))
+
+
+def _unknown_rule_set(rule_set: str, known: list[str]) -> click.BadParameter:
+    return click.BadParameter(
+        f"there is no rule set {rule_set!r}: known are {', '.join(known)}", param_hint="--rule-set"
+    )

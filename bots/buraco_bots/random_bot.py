@@ -1,0 +1,20 @@
+"""The bot that knows nothing: a yardstick for the others, and a wide net for faults of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from buraco_rules.moves import Move
+from buraco_rules.view import View
+
+
+class RandomBot:
+    """Plays any legal move, each as likely as the others."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def choose(self, view: View, moves: Sequence[Move]) -> Move:
+        """Any of the moves."""
+        return self._random.choice(moves)

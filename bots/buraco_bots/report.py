@@ -1,0 +1,151 @@
+"""What a match came to: made from the table's records, each of which is played again and checked on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from buraco.v1 import table_pb2
+from buraco_bots.codec import match_from_message, move_from_message, rule_set_from_message
+from buraco_rules.deal import Deal, Ending
+from buraco_rules.dealing import deal_match
+from buraco_rules.notation import format_cards
+from buraco_rules.scores import ScoreLine, SideScore
+from buraco_rules.scoring import score_deal
+from buraco_rules.shuffle import commitment
+from buraco_rules.turn import apply_for
+from buraco_rules.violations import IllegalMove
+
+
+class RecordWrong(Exception):
+    """A record does not play to the result that it states: the service or these rules are at fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class DealReport:
+    """A finished deal."""
+
+    deal: Deal
+    """At its end."""
+    moves: int
+    seed: bytes
+
+    @property
+    def number(self) -> int:
+        """Its number in the match, from 1."""
+        return self.deal.match.deal_number
+
+    @property
+    def closed_by(self) -> int | None:
+        """The seat that closed, or melded the buraco of 2s."""
+        return self.deal.seat_to_move if self.deal.ending in (Ending.CLOSED, Ending.TWOS_BURACO) else None
+
+    @property
+    def sides(self) -> tuple[SideScore, SideScore]:
+        """The score sheet of each side."""
+        return score_deal(self.deal).sides
+
+    def meld_text(self, side: int, line: ScoreLine) -> str:
+        """The meld that a line counts, in text form; empty where it counts none."""
+        return "" if line.meld is None else format_cards(self.deal.sides[side].melds[line.meld].cards)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchReport:
+    """A finished match."""
+
+    table_id: str
+    bots: tuple[str, ...]
+    """One a seat."""
+    rule_set: str
+    target: int
+    seed: str
+    deals: tuple[DealReport, ...]
+    winner: int | None
+    """The side; None for a draw."""
+    totals: tuple[int, int]
+    seconds: float
+    """From the first card to the last."""
+
+    @property
+    def moves(self) -> int:
+        """Of all deals."""
+        return sum(deal.moves for deal in self.deals)
+
+    @property
+    def moves_per_second(self) -> float:
+        """All seats together."""
+        return self.moves / self.seconds if self.seconds else 0.0
+
+
+def replay(record: table_pb2.DealRecord) -> DealReport:
+    """Plays a record again from its seed. Raises RecordWrong where anything in it does not agree."""
+    number = record.deal_number
+    if commitment(record.server_seed) != record.commitment:
+        raise RecordWrong(f"deal {number}: the seed is not the one that was committed to")
+    rules = rule_set_from_message(record.rule_set)
+    deal, _ = deal_match(rules, record.seats, record.seed, match_from_message(record.match))
+    try:
+        for move in record.moves:
+            deal, _ = apply_for(deal, move.seat, move_from_message(move.move))
+    except IllegalMove as illegal:
+        raise RecordWrong(f"deal {number}: a move of its record is illegal: {illegal}") from illegal
+    stated = [(side.total, side.match_total) for side in record.score.sides]
+    played = [(side.total, side.match_total) for side in score_deal(deal).sides]
+    if int(deal.ending) != record.ending or stated != played:
+        raise RecordWrong(f"deal {number}: its record says {stated} but plays to {played}")
+    return DealReport(deal, len(record.moves), record.seed)
+
+
+def to_json(report: MatchReport, metrics: dict[str, Any] | None) -> dict[str, Any]:
+    """The report as plain values. Cards are in text form, points and seats are numbers, times are seconds."""
+    return {
+        "table_id": report.table_id,
+        "bots": list(report.bots),
+        "seats": len(report.bots),
+        "rule_set": report.rule_set,
+        "target": report.target,
+        "seed": report.seed,
+        "deals": [_deal_to_json(deal) for deal in report.deals],
+        "winner": report.winner,
+        "totals": list(report.totals),
+        "moves": report.moves,
+        "seconds": round(report.seconds, 3),
+        "moves_per_second": round(report.moves_per_second, 1),
+        "metrics": metrics,
+    }
+
+
+def _deal_to_json(deal: DealReport) -> dict[str, Any]:
+    return {
+        "number": deal.number,
+        "starter": deal.deal.starter,
+        "ending": deal.deal.ending.name.lower(),
+        "closed_by": deal.closed_by,
+        "turns": deal.deal.turn.number,
+        "moves": deal.moves,
+        "seed": deal.seed.hex(),
+        "sides": [
+            {
+                "side": side.side,
+                "lines": _lines_to_json(deal, side.side, side.lines),
+                "total": side.total,
+                "match_total": side.match_total,
+            }
+            for side in deal.sides
+        ],
+    }
+
+
+def _lines_to_json(deal: DealReport, side: int, lines: Sequence[ScoreLine]) -> list[dict[str, Any]]:
+    return [
+        {
+            "kind": line.kind.name.lower(),
+            "points": line.points,
+            "meld": deal.meld_text(side, line) or None,
+            "buraco": line.buraco.name.lower() if line.buraco else None,
+            "seat": line.seat,
+        }
+        for line in lines
+    ]

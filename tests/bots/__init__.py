@@ -1,0 +1,1 @@
+"""Bots, the arena, matches over gRPC and the fleet."""

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from buraco_bots.bot import MOVES_BEFORE_NO_WILD_MOVES, Bot, BotFault, ask, make
+from buraco_rules.legal import legal_moves
+from buraco_rules.moves import Discard, DrawStock, Move, MoveWild, TakePile
+from buraco_rules.seeing import view_of
+from buraco_rules.view import View
+from tests.rules.positions import CLASSIC, position
+
+DEAL = position(CLASSIC, hand="3s 4s Kd 9c", melds=["2h@5 6h 7h 8h"])
+VIEW = view_of(DEAL, 0)
+
+
+class Scripted:
+    """Answers what it was told to."""
+
+    def __init__(self, answer: Move | Exception) -> None:
+        self.answer = answer
+        self.offered: Sequence[Move] = ()
+
+    def choose(self, view: View, moves: Sequence[Move]) -> Move:
+        self.offered = moves
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_choice() -> None:
+    """A bot's choice among the legal moves is taken as it is."""
+    assert ask(Scripted(Discard(39)), VIEW, [Discard(3), Discard(39)], 0) == Discard(39)
+
+
+def test_illegal_choice() -> None:
+    """A choice that is no legal move is the bot's fault, and named."""
+    with pytest.raises(BotFault, match=r"Scripted chose Discard\(card=7\), which is no legal move"):
+        ask(Scripted(Discard(7)), VIEW, [Discard(3), Discard(39)], 0)
+
+
+def test_other_kind_of_move() -> None:
+    """Taking the pile is not drawing from the stock, though neither names a card."""
+    with pytest.raises(BotFault, match="TakePile"):
+        ask(Scripted(TakePile()), VIEW, [DrawStock()], 0)
+
+
+def test_error() -> None:
+    """An error inside a bot is the bot's fault, with what it was."""
+    with pytest.raises(BotFault, match="Scripted failed: ZeroDivisionError: by nothing"):
+        ask(Scripted(ZeroDivisionError("by nothing")), VIEW, [DrawStock()], 0)
+
+
+def test_wild_to_and_fro() -> None:
+    """In a turn that goes on for ever no wild may be moved any more, but for want of anything else to do."""
+    moves = legal_moves(DEAL)
+    wild_moves = [move for move in moves if isinstance(move, MoveWild)]
+    assert wild_moves
+    bot = Scripted(Discard(39))
+    ask(bot, VIEW, moves, MOVES_BEFORE_NO_WILD_MOVES - 1)
+    assert bot.offered == moves
+    ask(bot, VIEW, moves, MOVES_BEFORE_NO_WILD_MOVES)
+    assert bot.offered == [move for move in moves if move not in wild_moves]
+    bot = Scripted(wild_moves[0])
+    assert ask(bot, VIEW, wild_moves, MOVES_BEFORE_NO_WILD_MOVES) == wild_moves[0]
+
+
+def test_made() -> None:
+    """A bot that cannot be made is at fault, and named."""
+
+    def factory(random: Random) -> Bot:
+        raise KeyError("book")
+
+    with pytest.raises(BotFault, match="factory could not be made: KeyError: 'book'"):
+        make(factory, Random(1))

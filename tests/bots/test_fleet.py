@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sysconfig
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner
+
+from buraco.v1 import table_pb2
+from buraco_bots import fleet as fleet_module
+from buraco_bots.bot import BotFactory
+from buraco_bots.fleet import Fleet, Limits
+from buraco_bots.fleet_command import fleet as fleet_command
+from buraco_bots.greedy import GreedyBot
+from buraco_bots.local_server import RunningServer
+from buraco_bots.player import play_seat
+from buraco_client import BuracoClient
+from buraco_rules.moves import Move
+from buraco_rules.view import View
+
+BURACO = Path(sysconfig.get_path("scripts")) / "buraco"
+GREEDY: list[tuple[str, BotFactory]] = [("greedy", GreedyBot)]
+EAGER = Limits(seats=4, courtesy=0.0, waiting=60.0, grace=10.0)
+
+
+@pytest.fixture(autouse=True)
+async def no_other_table(client: BuracoClient, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """A fleet takes any seat it finds, so nobody else's table may wait while it is tested; and it looks often."""
+    monkeypatch.setattr(fleet_module, "LOOK_EVERY", 0.02)
+    yield
+    async for table in client.list_tables():
+        if table.state != table_pb2.TABLE_STATE_FINISHED:
+            for seat in table.seats:
+                if not seat.player_name:
+                    await client.join_table(table.id, "leftover", seat=seat.seat)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    client: BuracoClient, limits: Limits, bots: Sequence[tuple[str, BotFactory]] = GREEDY
+) -> AsyncIterator[Fleet]:
+    """A fleet at work, told to stop at the end."""
+    fleet, stop = Fleet(client, bots, limits), asyncio.Event()
+    task = asyncio.create_task(fleet.run(stop))
+    try:
+        yield fleet
+    finally:
+        stop.set()
+        await task
+
+
+async def until(client: BuracoClient, table_id: str, players: Sequence[str]) -> None:
+    """Waits until these players sit at the table; an empty name is a free seat."""
+    async with client.watch(table_id) as watch:
+        async for _ in watch:
+            table = await client.get_table(table_id)
+            if [seat.player_name for seat in table.seats] == list(players):
+                return
+
+
+async def finished(client: BuracoClient, table_id: str) -> table_pb2.Table:
+    """The table once its match is over."""
+    async with client.watch(table_id) as watch:
+        async for _ in watch:
+            pass
+    return await client.get_table(table_id)
+
+
+async def test_plays_waiting_tables(client: BuracoClient) -> None:
+    """A fleet fills the tables that wait, plays them to the end, and then the next."""
+    async with running(client, EAGER, [("one", GreedyBot), ("two", GreedyBot)]) as fleet:
+        for seats in (4, 2):
+            table = await client.create_table("buraco-plus-classic", seats, target_score=0)
+            over = await finished(client, table.id)
+            assert over.state == table_pb2.TABLE_STATE_FINISHED
+            assert [seat.player_name for seat in over.seats] == ["one", "two", "one", "two"][:seats]
+    assert fleet.seats_held == 0
+
+
+async def test_plays_with_people(client: BuracoClient) -> None:
+    """The free seats of a table at which somebody sits are taken, and no other."""
+    table = await client.create_table("buraco-plus-classic", 4, target_score=0)
+    person = await client.join_table(table.id, "person", seat=2)
+    async with running(client, EAGER):
+        assert await play_seat(person, GreedyBot(Random(1))) > 0
+        over = await finished(client, table.id)
+    assert [seat.player_name for seat in over.seats] == ["greedy", "greedy", "person", "greedy"]
+
+
+async def test_limit(client: BuracoClient) -> None:
+    """No more seats are held than the limit says; those of a table that waits are given back at the end."""
+    table = await client.create_table("buraco-plus-classic", 4, target_score=0)
+    async with running(client, Limits(2, 0.0, 60.0, 10.0)) as fleet:
+        await until(client, table.id, ["greedy", "greedy", "", ""])
+        assert fleet.seats_held == 2
+    after = await client.get_table(table.id)
+    assert after.state == table_pb2.TABLE_STATE_WAITING
+    assert [seat.player_name for seat in after.seats] == [""] * 4
+
+
+async def test_courtesy(client: BuracoClient) -> None:
+    """A new table is left to people for a while."""
+    table = await client.create_table("buraco-plus-classic", 2, target_score=0)
+    stop = asyncio.Event()
+    stop.set()  # one look, and no more
+    await Fleet(client, GREEDY, Limits(4, 3600.0, 60.0, 10.0)).run(stop)
+    assert (await client.get_table(table.id)).revision == table.revision
+    await Fleet(client, GREEDY, EAGER).run(stop)
+    assert (await client.get_table(table.id)).revision > table.revision
+
+
+async def test_match_that_never_starts(client: BuracoClient) -> None:
+    """A bot gives its seat back where no match starts, and does not sit down there again at once."""
+    table = await client.create_table("buraco-plus-classic", 4, target_score=0)
+    async with running(client, Limits(1, 0.0, 1.0, 10.0)):
+        await until(client, table.id, ["greedy", "", "", ""])
+        await until(client, table.id, [""] * 4)
+        left = (await client.get_table(table.id)).revision
+        other = await client.create_table("buraco-plus-classic", 2, target_score=0)
+        await until(client, other.id, ["greedy", ""])
+        assert (await client.get_table(table.id)).revision == left
+
+
+async def test_takes_over(client: BuracoClient) -> None:
+    """The seat of a player who left a running match is taken over."""
+    table = await client.create_table("buraco-plus-classic", 2, target_score=0)
+    stays, leaves = [await client.join_table(table.id, name) for name in ("stays", "leaves")]
+    await leaves.leave()
+    async with running(client, EAGER):
+        assert await play_seat(stays, GreedyBot(Random(1))) > 0
+    assert [seat.player_name for seat in (await client.get_table(table.id)).seats] == ["stays", "greedy"]
+
+
+async def test_leaves_running_match_after_grace(client: BuracoClient) -> None:
+    """Told to stop, a fleet waits for a running match as long as it may, and then gives its seat back."""
+    table = await client.create_table("buraco-plus-classic", 2, target_score=0)
+    await client.join_table(table.id, "idle", seat=0)
+    async with running(client, Limits(1, 0.0, 60.0, 0.1)):
+        await until(client, table.id, ["idle", "greedy"])
+    after = await client.get_table(table.id)
+    assert after.state == table_pb2.TABLE_STATE_PLAYING
+    assert [seat.player_name for seat in after.seats] == ["idle", ""]
+
+
+async def test_broken_bot(client: BuracoClient, caplog: pytest.LogCaptureFixture) -> None:
+    """A bot that fails gives its seat back, and the fleet goes on."""
+
+    class Broken:
+        def __init__(self, random: Random) -> None: ...
+
+        def choose(self, view: View, moves: Sequence[Move]) -> Move:
+            raise RuntimeError("out of ideas")
+
+    table = await client.create_table("buraco-plus-classic", 2, target_score=0)
+    async with running(client, Limits(4, 0.0, 60.0, 0.1), [("broken", Broken)]):
+        await until(client, table.id, ["broken", "broken"])
+        async with client.watch(table.id) as watch:
+            async for _ in watch:
+                if "" in [seat.player_name for seat in (await client.get_table(table.id)).seats]:
+                    break
+        assert "Broken failed: RuntimeError: out of ideas" in caplog.text
+
+
+def test_command_stops(server: RunningServer) -> None:
+    """`buraco fleet` sits down, says so, and on SIGTERM stands up and ends with exit code 0."""
+    with subprocess.Popen(
+        [BURACO, "fleet", "--server", server.address, "--seats-limit", "1", "--courtesy", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    ) as process:
+        table_id = asyncio.run(_open_table(server))
+        assert process.stderr
+        line = process.stderr.readline()
+        assert re.search(rf"INFO greedy at seat 0 of table {table_id}$", line)
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=30)
+    assert process.returncode == 0, rest
+    assert "Traceback" not in rest
+
+
+async def _open_table(server: RunningServer) -> str:
+    async with BuracoClient(server.address) as client:
+        return (await client.create_table("buraco-plus-classic", 2, target_score=0)).id
+
+
+def test_command_misused() -> None:
+    """An unknown bot is answered with what there is, and exit code 2."""
+    result = CliRunner().invoke(fleet_command, ["--server", "localhost:1", "--bots", "clever"])
+    assert result.exit_code == 2
+    assert "known are greedy, random" in result.output

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+
+import pytest
+
+from buraco.v1 import table_pb2
+from buraco_bots.arena import bot_random
+from buraco_bots.arena import play_match as play_in_process
+from buraco_bots.bot import BotFault
+from buraco_bots.greedy import GreedyBot
+from buraco_bots.match import Audience, Contest, play_match
+from buraco_bots.player import play_seat
+from buraco_bots.random_bot import RandomBot
+from buraco_bots.report import RecordWrong, replay
+from buraco_client import BuracoClient, PlayUpdate
+from buraco_rules.moves import Move
+from buraco_rules.presets import PRESETS
+from buraco_rules.rule_sets import RuleSet
+from buraco_rules.view import View
+
+NOBODY = Audience(lambda table: None, lambda update: None)
+
+
+class Broken:
+    """Fails at its third choice."""
+
+    def __init__(self, random: object) -> None:
+        self.left = 2
+
+    def choose(self, view: View, moves: Sequence[Move]) -> Move:
+        self.left -= 1
+        if self.left < 0:
+            raise LookupError("out of ideas")
+        return moves[0]
+
+
+@pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
+async def test_same_as_in_process(client: BuracoClient, rules: RuleSet) -> None:
+    """A match over gRPC is card for card the match that the arena plays with the same seed, in every rule set."""
+    bots = (GreedyBot, RandomBot)
+    report = await play_match(client, Contest(("greedy", "random"), bots, rules.id, 0, "twice"), NOBODY)
+    played = play_in_process(rules, bots, "twice", 0)
+    assert [(deal.deal, deal.moves) for deal in report.deals] == [(deal.deal, deal.moves) for deal in played.deals]
+    assert (report.winner, report.totals) == (played.winner, played.scores)
+
+
+async def test_four_seats_to_the_usual_target(client: BuracoClient) -> None:
+    """A match of four goes over several deals to the target that is usual for the rule set."""
+    names = ("greedy", "random", "greedy", "random")
+    factories = (GreedyBot, RandomBot, GreedyBot, RandomBot)
+    contest = Contest(names, factories, "buraco-plus-classic", None, "four")
+    began: list[table_pb2.Table] = []
+    seen: list[PlayUpdate] = []
+    report = await play_match(client, contest, Audience(began.append, seen.append))
+    assert report.target == 2005
+    assert len(report.deals) > 1
+    assert report.winner == 0
+    assert max(report.totals) >= 2005
+    assert [seat.player_name for seat in began[0].seats] == ["greedy 0", "random 1", "greedy 2", "random 3"]
+    ended = [event for update in seen if isinstance(update, table_pb2.Events) for event in update.events]
+    assert sum(event.HasField("deal_ended") for event in ended) == len(report.deals)
+
+
+async def test_broken_bot(client: BuracoClient) -> None:
+    """A bot that fails ends the match with its own error, whatever becomes of the other players."""
+    contest = Contest(("broken", "random"), (Broken, RandomBot), "open", 0, "broken")
+    with pytest.raises(BotFault, match="Broken failed: LookupError: out of ideas"):
+        await play_match(client, contest, NOBODY)
+
+
+async def test_player_left(client: BuracoClient) -> None:
+    """A player whose opponent leaves in the middle goes on with whoever takes the seat over."""
+    table = await client.create_table("buraco-plus-classic", 2, target_score=0, seed=b"l" * 32)
+    first, second = [await client.join_table(table.id, name) for name in ("stays", "leaves")]
+    playing = asyncio.create_task(play_seat(first, GreedyBot(bot_random("l", 0))))
+    other = asyncio.create_task(play_seat(second, GreedyBot(bot_random("l", 1))))
+    async with client.watch(table.id) as watch:
+        async for _ in watch:
+            if (watch.revision or 0) > 20:
+                break
+    await second.leave()
+    await asyncio.wait([other])
+    assert other.exception() is not None
+    third = await client.join_table(table.id, "takes over")
+    assert third.seat == second.seat
+    moves = await asyncio.gather(playing, play_seat(third, GreedyBot(bot_random("l", 2))))
+    assert all(moves)
+    over = await client.get_table(table.id)
+    assert over.state == table_pb2.TABLE_STATE_FINISHED
+
+
+async def test_records_are_checked(client: BuracoClient) -> None:
+    """A record that does not play to the result it states is found out."""
+    contest = Contest(("random", "random"), (RandomBot, RandomBot), "closed", 0, "checked")
+    report = await play_match(client, contest, NOBODY)
+    (record,) = [record async for record in client.get_record(report.table_id)]
+    assert replay(record).deal == report.deals[0].deal
+    assert record.commitment == hashlib.sha256(record.server_seed).digest()
+
+    def forged(change: str) -> table_pb2.DealRecord:
+        copy = table_pb2.DealRecord.FromString(record.SerializeToString())
+        if change == "score":
+            copy.score.sides[0].total += 5
+        elif change == "seed":
+            copy.server_seed = b"s" * 32
+        elif change == "move":
+            copy.moves[0].seat ^= 1
+        elif change == "end":
+            del copy.moves[-1]
+        return copy
+
+    for change, said in (("score", "but plays to"), ("seed", "committed"), ("move", "illegal"), ("end", "plays to")):
+        with pytest.raises(RecordWrong, match=said):
+            replay(forged(change))

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import importlib.metadata
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from buraco_bots import registry
+from buraco_bots.greedy import GreedyBot
+from buraco_bots.random_bot import RandomBot
+
+
+@pytest.mark.parametrize(("name", "bot"), [("random", RandomBot), ("greedy", GreedyBot)])
+def test_built_in(name: str, bot: type) -> None:
+    """The built-in bots are found by name and made of a generator."""
+    assert isinstance(registry.load(name)(random.Random(1)), bot)
+
+
+def test_address() -> None:
+    """A class is found by its address, without being registered."""
+    assert registry.load("buraco_bots.random_bot:RandomBot") is RandomBot
+
+
+def test_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module in the working directory is found: that is where a bot is being written."""
+    (tmp_path / "bot_in_the_making.py").write_text("class Mine:\n    def __init__(self, random): ...\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert type(registry.load("bot_in_the_making:Mine")(random.Random(1))).__name__ == "Mine"
+
+
+def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other distributions add bots through entry points, but cannot take the name of a built-in one."""
+    group = registry.ENTRY_POINTS
+    added = [
+        importlib.metadata.EntryPoint("mine", "buraco_bots.random_bot:RandomBot", group),
+        importlib.metadata.EntryPoint("greedy", "buraco_bots.random_bot:RandomBot", group),
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda *, group: added if group == registry.ENTRY_POINTS else [])
+    assert list(registry.addresses()) == ["greedy", "mine", "random"]
+    assert registry.load("mine") is RandomBot
+    assert registry.load("greedy") is GreedyBot
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("clever", "known are greedy, random"),
+        ("", "known are greedy, random"),
+        ("no_such_module:Bot", "No module named 'no_such_module'"),
+        (":Bot", "known are greedy, random"),
+        ("..up:Bot", "relative"),
+        ("buraco_bots.bot:Nobody", "'Nobody' in 'buraco_bots.bot' is nothing that makes bots"),
+    ],
+)
+def test_unknown(name: str, said: str) -> None:
+    """What is no bot is refused with what there is, or with what is wrong about the address."""
+    with pytest.raises(registry.UnknownBot, match=f"there is no bot '{name}': .*{said}"):
+        registry.load(name)
