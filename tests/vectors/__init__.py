@@ -1,0 +1,1 @@
+"""Language-neutral cases of the rules: see README.md beside this file."""
