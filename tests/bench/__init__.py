@@ -1,0 +1,1 @@
+"""Benchmarks: figures side by side in one run. `make bench` prints them."""

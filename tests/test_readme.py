@@ -1,0 +1,111 @@
+"""The README says what is true: its tables are made from the code, its programs run."""
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from buraco_rules.presets import PRESETS
+from buraco_service.metrics import Metrics
+from buraco_service.settings import settings_table
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def test_settings_table_is_the_settings() -> None:
+    """The table of settings is what the code declares; `make readme` writes it."""
+    found = re.search(r"<!-- settings -->\n(.*?)<!-- /settings -->", README, re.DOTALL)
+    assert found is not None
+    assert found.group(1).strip() == settings_table().strip()
+
+
+def test_every_rule_set_is_listed() -> None:
+    """Every preset has a row in the table of rule sets, and the table names no other."""
+    assert re.findall(r"^\| `([a-z-]+)`(?: \*)? \| 10[48] ", README, re.MULTILINE) == [preset.id for preset in PRESETS]
+
+
+def test_every_metric_is_listed() -> None:
+    """The table of metrics lists what the service exports of its own, and nothing else."""
+    exported = {family.name for family in Metrics(["open"]).registry.collect()}
+    own = {name.removesuffix("_total") for name in exported if name.startswith(("buraco_", "grpc_"))}
+    table = README.split("### Metrics")[1].split("## Play a match")[0]
+    listed = {
+        name.removesuffix("_total").removesuffix("_info") for name in re.findall(r"`((?:buraco|grpc)_\w+)", table)
+    }
+    assert listed == {name.removesuffix("_info") for name in own}
+
+
+def test_grpcurl_calls_name_methods_that_exist() -> None:
+    """Each method called by the grpcurl examples is one of the contract."""
+    contract = "".join(path.read_text() for path in (ROOT / "protos/buraco/v1").glob("*_service.proto"))
+    called = re.findall(r"buraco\.v1\.(\w+)/(\w+)", "".join(blocks("sh")))
+    assert len(called) >= 4
+    for service, method in called:
+        assert re.search(rf"service {service} {{.*?rpc {method}\(", contract, re.DOTALL)
+
+
+def test_the_python_client_example_plays_a_deal(tmp_path: Path) -> None:
+    """The Python example, copied into a file, plays a whole deal at a served table."""
+    program = next(block for block in blocks("python") if "BuracoClient" in block)
+    script = tmp_path / "example.py"
+    script.write_text(program)
+    with serving(tmp_path) as address:
+        run = subprocess.run(
+            [sys.executable, str(script), address], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert run.returncode == 0, run.stderr
+    assert re.fullmatch(r"scores \[-?\d+, -?\d+\]\n", run.stdout)
+
+
+def test_the_bot_example_plays_a_match(tmp_path: Path) -> None:
+    """The example of a bot is a bot: it plays a deal against a built-in one."""
+    (tmp_path / "my_bots.py").write_text(next(block for block in blocks("python") if "class Patient" in block))
+    command = [*(sys.executable, "-m", "buraco_service", "match", "--bots", "my_bots:Patient,greedy")]
+    run = subprocess.run(
+        [*command, "--rule-set", "open", "--target", "0", "--seed", "readme", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert len(json.loads(run.stdout)["deals"]) == 1
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """`buraco serve` on free ports, as the README starts it otherwise; gives its address."""
+    ready = folder / "ready.json"
+    environment = os.environ | {
+        "BURACO_PORT": "0",
+        "BURACO_METRICS_PORT": "0",
+        "BURACO_STORE": f"sqlite:///{folder}/tables.db",
+        "BURACO_READY_FILE": str(ready),
+    }
+    with subprocess.Popen(
+        [sys.executable, "-m", "buraco_service", "serve"], env=environment, stderr=subprocess.DEVNULL
+    ) as server:
+        try:
+            deadline = time.monotonic() + 30
+            while not ready.exists():
+                if server.poll() is not None or time.monotonic() > deadline:
+                    pytest.fail("the server did not start")
+                time.sleep(0.02)
+            yield json.loads(ready.read_text())["address"]
+        finally:
+            server.terminate()
+            assert server.wait(30) == 0

@@ -1,0 +1,1 @@
+"""What the Makefile runs to keep files in step with the code."""
