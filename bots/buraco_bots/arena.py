@@ -5,7 +5,6 @@ The same seed gives the same deals as a table of the service that was created wi
 
 from __future__ import annotations
 
-import hmac
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from buraco_rules.melds import BuracoKind
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.scoring import score_deal
 from buraco_rules.seeing import view_of
+from buraco_rules.shuffle import server_seed
 from buraco_rules.turn import apply
 
 
@@ -45,11 +45,6 @@ class PlayedMatch:
 def master_seed(text: str) -> bytes:
     """The 32 bytes that stand for a seed given as text: what a table is created with."""
     return sha256(text.encode()).digest()
-
-
-def deal_seed(master: bytes, deal_number: int) -> bytes:
-    """The seed of a deal where no player adds entropy: HMAC-SHA256 of the deal number (4 bytes, big-endian)."""
-    return hmac.digest(master, deal_number.to_bytes(4, "big"), sha256)
 
 
 def bot_random(seed: str, seat: int) -> Random:
@@ -77,7 +72,7 @@ def play_match(rules: RuleSet, factories: Sequence[BotFactory], seed: str, targe
     match = Match(target_score=target, starter=-1)
     played: list[PlayedDeal] = []
     while True:
-        deal, _ = deal_match(rules, len(bots), deal_seed(master, match.deal_number), match)
+        deal, _ = deal_match(rules, len(bots), server_seed(master, match.deal_number), match)
         played.append(play_deal(deal, bots))
         over = played[-1].deal
         result = match_result(over)

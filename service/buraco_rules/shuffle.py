@@ -7,6 +7,7 @@ take the next (rejection sampling: no bias); the choice is the word mod k. Shuff
 card. The first starter, where it is not given, is the next choice below the number of seats.
 """
 
+import hmac
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Final
@@ -42,6 +43,13 @@ class SeedStream:
 def commitment(seed: bytes) -> bytes:
     """SHA-256 of the seed: shown before the first card, so that the seed shown afterwards can be checked."""
     return sha256(seed).digest()
+
+
+def server_seed(master_seed: bytes, deal_number: int) -> bytes:
+    """The server's own seed of one deal of a match: HMAC-SHA256 of its number (4 bytes, big-endian) under the match's
+    secret, so that all of them were fixed before a player could influence any.
+    """
+    return hmac.digest(master_seed, deal_number.to_bytes(4, "big"), "sha256")
 
 
 def mixed_seed(server_seed: bytes, entropies: Sequence[bytes]) -> bytes:

@@ -21,7 +21,6 @@ from buraco_service.identity import SeatClaims, bearer
 from buraco_service.requests import Problems, is_table_id, page_size_of, request_id_of, requested_rules, table_id_of
 from buraco_service.tables.feed import Feeds, Update
 from buraco_service.tables.play_stream import PlayStream
-from buraco_service.tables.seeds import MAX_ENTROPY_BYTES
 from buraco_service.tables.state import TableState
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables, legal_moves_of, seat_of
@@ -29,6 +28,7 @@ from buraco_service.tables.tables import Tables, legal_moves_of, seat_of
 Context = grpc.aio.ServicerContext[Any, Any]
 
 MAX_NAME: Final = 64
+MAX_ENTROPY_BYTES: Final = 64
 MAX_TARGET: Final = 1_000_000
 MAX_STAKE: Final = 10**12
 MAX_PAGE: Final = 200

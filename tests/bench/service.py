@@ -25,10 +25,10 @@ from buraco_rules.legal import legal_moves
 from buraco_rules.match import next_match
 from buraco_rules.moves import Discard, Move, MoveWild
 from buraco_rules.presets import PRESETS_BY_ID
+from buraco_rules.shuffle import server_seed
 from buraco_rules.turn import apply
 from buraco_service.codec.deals import snapshot_to_pb
 from buraco_service.codec.moves import move_to_pb
-from buraco_service.tables.seeds import server_seed
 from tests.bench import echo_server
 
 IN_FLIGHT = 16

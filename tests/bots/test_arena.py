@@ -13,7 +13,6 @@ from buraco_bots.arena import (
     Statistics,
     bot_random,
     contest,
-    deal_seed,
     master_seed,
     play_match,
     statistics,
@@ -26,6 +25,7 @@ from buraco_rules.deal import Phase
 from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.scoring import score_deal
+from buraco_rules.shuffle import server_seed
 from tests.rules.positions import CLASSIC
 
 BOTS: list[BotFactory] = [GreedyBot, RandomBot]
@@ -66,7 +66,7 @@ def test_seeds() -> None:
     """Deals are shuffled as at a table that was created with the SHA-256 of the seed's text."""
     master = master_seed("text")
     assert master == hashlib.sha256(b"text").digest()
-    assert deal_seed(master, 3) == hmac.new(master, b"\x00\x00\x00\x03", hashlib.sha256).digest()
+    assert server_seed(master, 3) == hmac.new(master, b"\x00\x00\x00\x03", hashlib.sha256).digest()
     assert bot_random("text", 0).random() != bot_random("text", 1).random()
 
 

@@ -16,9 +16,8 @@ from buraco_rules.match import match_result, next_match
 from buraco_rules.moves import Discard, DrawStock, Move
 from buraco_rules.presets import PRESETS_BY_ID
 from buraco_rules.rule_sets import RuleSet
-from buraco_rules.shuffle import mixed_seed
+from buraco_rules.shuffle import mixed_seed, server_seed
 from buraco_rules.turn import apply
-from buraco_service.tables.seeds import server_seed
 from tests.service.serving import RULE_SET, SEED, Player
 
 CLASSIC = PRESETS_BY_ID[RULE_SET]

@@ -18,12 +18,12 @@ from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move
 from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.seeing import view_of
+from buraco_rules.shuffle import server_seed
 from buraco_rules.turn import apply
 from buraco_rules.violations import IllegalMove
 from buraco_service.codec.events import event_to_pb, redacted_event
 from buraco_service.codec.moves import move_from_pb
 from buraco_service.codec.views import view_to_pb
-from buraco_service.tables.seeds import server_seed
 from tests.service.announcing import Announcing
 from tests.service.knowledge import Kept, Watched, redealt
 from tests.service.refusals import refused

@@ -13,10 +13,9 @@ from buraco_rules.moves import DrawStock
 from buraco_rules.presets import PRESETS
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.seeing import view_of
-from buraco_rules.shuffle import commitment
+from buraco_rules.shuffle import commitment, server_seed
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.views import view_to_pb
-from buraco_service.tables.seeds import server_seed
 from tests.service.refusals import refused
 from tests.service.scripts import (
     after_moves,

@@ -14,11 +14,10 @@ from buraco_rules.match import match_result, next_match
 from buraco_rules.moves import Discard, DrawStock, LayMeld
 from buraco_rules.scoring import score_deal
 from buraco_rules.seeing import view_of
-from buraco_rules.shuffle import commitment
+from buraco_rules.shuffle import commitment, server_seed
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.scores import score_to_pb
 from buraco_service.codec.views import view_to_pb
-from buraco_service.tables.seeds import server_seed
 from tests.service.refusals import refused
 from tests.service.scripts import (
     after_moves,

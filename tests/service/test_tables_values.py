@@ -13,12 +13,11 @@ from buraco_rules.match import MatchResult
 from buraco_rules.moves import DrawStock, LayMeld
 from buraco_rules.presets import PRESETS
 from buraco_rules.rule_sets import RuleSet
-from buraco_rules.shuffle import commitment, mixed_seed
+from buraco_rules.shuffle import commitment, mixed_seed, server_seed
 from buraco_rules.violations import Violation
 from buraco_service.errors import ApiError
 from buraco_service.tables import changes
 from buraco_service.tables.recent import MAX_ENTRIES, RecentTables
-from buraco_service.tables.seeds import server_seed
 from buraco_service.tables.state import Seat, TableState, TableValue
 from buraco_service.tables.stored import CorruptTable, decode, encode, table_to_pb
 from tests.service.scripts import CLASSIC, dealt, plain_turn, played, turns

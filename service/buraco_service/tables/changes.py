@@ -10,14 +10,13 @@ from buraco_rules.events import DealEnded, Dealt, Event, MatchEnded
 from buraco_rules.match import MatchResult, next_match, payouts
 from buraco_rules.moves import Move
 from buraco_rules.rule_sets import RuleSet
-from buraco_rules.shuffle import commitment, mixed_seed
+from buraco_rules.shuffle import commitment, mixed_seed, server_seed
 from buraco_rules.turn import apply_for
 from buraco_rules.undo import undo
 from buraco_rules.violations import VIOLATION_TEXT, IllegalMove, Violation
 from buraco_service import errors
 from buraco_service.codec.events import event_to_pb
 from buraco_service.codec.moves import move_to_pb
-from buraco_service.tables.seeds import server_seed
 from buraco_service.tables.state import Seat, TableState, TableValue
 
 

@@ -101,9 +101,8 @@ class Feed:
             self._alarm = loop.call_at(self._silent_until, self._ring)
         if loop.time() < self._silent_until:
             self._newest = await self._subscription.changed()
-        return (
-            loop.time() < self._silent_until
-        )  # else it is time for a heartbeat, however often it was woken for nothing
+        # Else it is time for a heartbeat, however often it was woken for nothing.
+        return loop.time() < self._silent_until
 
     def close(self) -> None:
         """Wait for nothing any more."""

@@ -9,10 +9,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from buraco.v1 import table_pb2
 from buraco_rules.match import MatchResult, payouts
 from buraco_rules.rule_sets import RuleSet
-from buraco_rules.shuffle import commitment
+from buraco_rules.shuffle import commitment, server_seed
 from buraco_service.codec.deals import deal_from_pb, match_to_pb, put_snapshot
 from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
-from buraco_service.tables.seeds import server_seed
 from buraco_service.tables.state import Seat, TableState, TableValue
 
 _REMEMBERED: Final = 4096
