@@ -27,9 +27,6 @@ def with_pile(deal: Deal) -> Deal:
     rules, pile = deal.rules, deal.pile
     taken = pile[-1:] if rules.closed_pile else pile
     locked = pile[0] if rules.single_card_lock and len(pile) == 1 else 0
-    return deal._replace(
-        pile=pile[: len(pile) - len(taken)],
-        hands=deal.with_hand(tuple(sorted(deal.hand + taken))),
-        phase=Phase.MELD,
-        turn=Turn(deal.turn.number, locked, pile[-1] if rules.closed_pile else 0),
-    )
+    turn = Turn(deal.turn.number, locked, pile[-1] if rules.closed_pile else 0)
+    hand = tuple(sorted(deal.hand + taken))
+    return deal.played(stock=deal.stock, pile=pile[: len(pile) - len(taken)], hand=hand, side=deal.side, turn=turn)

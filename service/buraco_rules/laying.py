@@ -48,20 +48,11 @@ def lay(deal: Deal, index: int | None, outcome: Outcome) -> Deal:
         hand = tuple(sorted(hand + pile))
         pile = ()
     locked = 0 if turn.locked_card in outcome.cards else turn.locked_card
-    return deal._replace(
-        pile=pile,
-        hands=deal.with_hand(hand),
-        sides=deal.with_side(
-            Side(
-                melds,
-                side.pots_taken,
-                tuple([s for s in side.unplayed_pots if s != seat]) if unplayed else side.unplayed_pots,
-                required,
-                side.opening_penalties,
-            )
-        ),
-        turn=Turn(turn.number, locked, 0, attempt, undo),
-    )
+    if unplayed:
+        side = side._replace(unplayed_pots=tuple([s for s in side.unplayed_pots if s != seat]))
+    after = Side(melds, side.pots_taken, side.unplayed_pots, required, side.opening_penalties)
+    turn = Turn(turn.number, locked, 0, attempt, undo)
+    return deal.played(stock=deal.stock, pile=pile, hand=hand, side=after, turn=turn)
 
 
 def lay_violation(deal: Deal, index: int | None, outcome: Outcome) -> Violation | None:

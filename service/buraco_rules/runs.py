@@ -91,7 +91,7 @@ def useful_places(base: Meld | None, suit: int, held: int, acting: int) -> int:
 def _in_reach(base: Meld, suit: int, places: int, acting: int) -> int:
     low = base.low_position
     high = low + len(base.cards)
-    wild = acting or base.wild_index is not None
+    wild = acting > 0 or base.wild_index is not None
     near = (1 << high + 2) - (1 << low - 2 if low > 2 else 2) if wild else 1 << low - 1 | 1 << high
     # The run's own 2 may come home: its place counts as filled.
     home = base.wild_index is not None and base.cards[base.wild_index] == TWOS[suit]
@@ -101,7 +101,7 @@ def _in_reach(base: Meld, suit: int, places: int, acting: int) -> int:
     if base.wild_index is not None:
         naturals ^= 1 << low + base.wild_index
     filled = places | 1 << TWO if home else places
-    return _reach(naturals, filled & ~naturals, 1 if wild else 0) & places
+    return places & ~naturals & _reach(naturals, filled | naturals, wild)
 
 
 def moved_wild(rules: RuleSet, base: Meld) -> tuple[Meld, int] | None:
@@ -233,20 +233,18 @@ def _bounds(places: int) -> tuple[int, int]:
     return (places & -places).bit_length() - 1, places.bit_length() - 1
 
 
-def _reach(naturals: int, held: int, gaps: int) -> int:
-    """The places held that a run of these naturals can reach, when at most so many places on the way stay unfilled."""
+def _reach(naturals: int, filled: int, wild: bool) -> int:
+    """The places that a run of these naturals can reach over filled ones, a wild bridging one on each way."""
     low, high = _bounds(naturals)
-    reached = held & ((1 << high) - (1 << low))
-    for outwards in (range(low - 1, 0, -1), range(high + 1, ACE_HIGH + 1)):
-        left = gaps
-        for place in outwards:
-            if held & 1 << place:
-                reached |= 1 << place
-            elif left:
-                left -= 1
-            else:
-                break
-    return reached
+    missing = ALL_PLACES & ~filled
+    below = missing & (1 << low) - 1
+    above = missing & -1 << high
+    if wild:  # the nearest place missing is bridged
+        below &= (1 << below.bit_length() >> 1) - 1
+        above &= above - 1
+    first = below.bit_length()  # the place behind the last missing one
+    last = (above & -above) or 1 << ACE_HIGH + 1
+    return last - (1 << first)
 
 
 def _spans(fixed: int, held: int, wild: bool) -> Iterator[tuple[int, int]]:

@@ -62,7 +62,8 @@ def _draw_stock(deal: Deal, move: DrawStock) -> Played:
     _refuse(draw_violation(deal, move))
     card = deal.stock[-1]
     stock = deal.stock[:-1]
-    after = deal._replace(stock=stock, hands=deal.with_hand(tuple(sorted((*deal.hand, card)))), phase=Phase.MELD)
+    hand = tuple(sorted((*deal.hand, card)))
+    after = deal.played(stock=stock, pile=deal.pile, hand=hand, side=deal.side, turn=deal.turn)
     return after, (Drew(deal.seat_to_move, card, len(stock)),)
 
 
@@ -146,13 +147,10 @@ def _discard(deal: Deal, move: Discard) -> Played:
     _refuse(discard_violation(deal, card))
     events: list[Event] = [Discarded(seat, card)]
     hand = without(deal.hand, (card,))
-    pots_played = tuple([s for s in side.unplayed_pots if s != seat]) if side.unplayed_pots else ()
-    after = deal._replace(
-        pile=(*deal.pile, card),
-        hands=deal.with_hand(hand),
-        sides=deal.with_side(side._replace(unplayed_pots=pots_played)) if side.unplayed_pots else deal.sides,
-        turn=Turn(deal.turn.number, 0, 0, deal.turn.opening_attempt),
-    )
+    if seat in side.unplayed_pots:
+        side = side._replace(unplayed_pots=tuple([s for s in side.unplayed_pots if s != seat]))
+    turn = Turn(deal.turn.number, 0, 0, deal.turn.opening_attempt)
+    after = deal.played(stock=deal.stock, pile=(*deal.pile, card), hand=hand, side=side, turn=turn)
     if side.opening_required:
         after = _opening_settled(after, events)
     if not after.hand:
@@ -214,10 +212,7 @@ def _turn_over(deal: Deal, events: list[Event]) -> Played:
         deal = deal._replace(stock=stock, pots=())
     if deal.turn.number >= rules.max_turns:
         return _ended(deal, Ending.MAX_TURNS, events)
-    following = deal._replace(
-        seat_to_move=(deal.seat_to_move + 1) % deal.seats, phase=Phase.DRAW, turn=Turn(deal.turn.number + 1)
-    )
-    return following, tuple(events)
+    return deal.passed_on(), tuple(events)
 
 
 def _ended(deal: Deal, ending: Ending, events: list[Event]) -> Played:
