@@ -58,13 +58,21 @@ setup: .venv/.installed-dev ## Install what development needs, too
 	$(PIP) --require-hashes --no-deps --no-build-isolation -r tests/grpcurl.lock
 	@touch $@
 
+# Peers to measure beside. Where they cannot be installed the benchmark goes without them, and says so.
+.venv/.installed-bench: tests/bench.lock .venv/.installed-dev
+	if $(WHEELS) --no-binary rlcard --no-build-isolation -r $<; then
+		touch $@
+	else
+		echo "The peers of tests/bench.lock could not be installed here: those that are missing are left out."
+	fi
+
 # ---- use -------------------------------------------------------------------------------------------
 
 .PHONY: demo bench fuzz vectors soak
 demo: setup-runtime ## Serve in a process of its own, and watch four bots play a match
 	$(BIN)/buraco match $(DEMO_ARGS)
 
-bench: setup ## Measure engine, service and stores (BENCH_ARGS=…)
+bench: .venv/.installed-bench ## Measure engine and service beside their peers (BENCH_ARGS=…)
 	$(BIN)/python -m tests.bench $(BENCH_ARGS)
 
 fuzz: setup ## Break requests, stored tables and texts for a minute (FUZZ_ARGS=…)
@@ -165,6 +173,7 @@ lock: setup ## Write the locks anew from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(COMPILE) pyproject.toml $(RUNTIME) --extra dev --output-file tests/requirements.lock
 	$(COMPILE) pyproject.toml $(RUNTIME) --constraint tests/requirements.lock --output-file deploy/requirements.lock
 	$(COMPILE) --group grpcurl --output-file tests/grpcurl.lock
+	$(COMPILE) --fork-strategy fewest --group bench --constraint tests/requirements.lock --output-file tests/bench.lock
 
 # ---- cleaning --------------------------------------------------------------------------------------
 

@@ -24,7 +24,8 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RUNTIME_LOCK = ROOT / "deploy" / "requirements.lock"
 DEVELOPMENT_LOCK = ROOT / "tests" / "requirements.lock"
 GRPCURL_LOCK = ROOT / "tests" / "grpcurl.lock"
-LOCKS = (RUNTIME_LOCK, DEVELOPMENT_LOCK, GRPCURL_LOCK)
+BENCH_LOCK = ROOT / "tests" / "bench.lock"
+LOCKS = (RUNTIME_LOCK, DEVELOPMENT_LOCK, GRPCURL_LOCK, BENCH_LOCK)
 GENERATED = "clients/python/buraco"
 PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 OWN_PACKAGES = [package for package in PACKAGES if package != GENERATED]
@@ -224,7 +225,8 @@ def test_locks_agree() -> None:
     runtime, development = pins(RUNTIME_LOCK), pins(DEVELOPMENT_LOCK)
     assert {name: pin for name, pin in runtime.items() if development.get(name) != pin} == {}
     assert len(runtime) < len(development)
-    assert not pins(GRPCURL_LOCK).keys() & development.keys()
+    for lock in (GRPCURL_LOCK, BENCH_LOCK):
+        assert not pins(lock).keys() & development.keys()
 
 
 @pytest.mark.parametrize(
@@ -233,8 +235,9 @@ def test_locks_agree() -> None:
         (RUNTIME_LOCK, wanted("server", "bots") + group("build")),
         (DEVELOPMENT_LOCK, wanted("server", "bots", "dev") + group("build")),
         (GRPCURL_LOCK, group("grpcurl")),
+        (BENCH_LOCK, group("bench")),
     ],
-    ids=["runtime", "development", "grpcurl"],
+    ids=["runtime", "development", "grpcurl", "bench"],
 )
 def test_lock_is_current(lock: Path, requirements: list[Requirement]) -> None:
     """A lock pins every requirement of pyproject.toml at a version that pyproject.toml allows."""

@@ -1,22 +1,41 @@
-"""`make bench`: the engine, then each way to call the service beside an echo of the same sizes, in the same run."""
+"""`make bench`: figures side by side in one run.
+
+- engine: what an action costs in every rule set, beside gin rummy of other engines for games with melds.
+- growth: the same by the number of the deal in its match and by melds on the table, and what a call costs the service
+  at tables late in their match beside new ones. Level figures and a ratio about 1 say that cost does not grow.
+- service: each way to call the service beside an echo of the same sizes, in turn.
+
+`make bench` installs the peers where they can be installed; the line of a missing one says so. Processor time bears
+other work on the machine, rates and latencies do not. Compare figures of one run only.
+"""
 
 import argparse
 import asyncio
 
 from tests.bench.engine import measure_engine
+from tests.bench.engine_growth import measure_engine_growth
+from tests.bench.peers import measure_peers
 from tests.bench.service import measure_service
+from tests.bench.service_growth import measure_service_growth
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement (default 3)")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each kind, in turn (default 3)")
-    parser.add_argument("--only", choices=("engine", "service"), help="one part alone")
+    parser.add_argument("--only", choices=("engine", "growth", "service"), help="one part alone")
     arguments = parser.parse_args()
-    if arguments.only != "service":
+    if arguments.only in (None, "engine"):
         measure_engine(arguments.seconds)
-    if arguments.only != "engine":
+        measure_peers(arguments.seconds)
+        print()
+    if arguments.only in (None, "growth"):
+        measure_engine_growth(2 * arguments.seconds)
+        asyncio.run(measure_service_growth())
+    if arguments.only in (None, "service"):
         asyncio.run(measure_service(arguments.seconds, arguments.rounds))
 
 

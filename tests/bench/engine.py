@@ -1,7 +1,6 @@
-"""The engine alone: random playouts with the legal moves listed at every step."""
+"""The engine alone, every rule set."""
 
 import random
-import statistics
 import time
 
 from buraco_rules.deal import Deal, Phase
@@ -10,45 +9,39 @@ from buraco_rules.legal import legal_moves
 from buraco_rules.presets import PRESETS
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.turn import apply
+from tests.bench.playouts import Played, cost, print_cost, print_heading
 
 _WARM_UP = 50
 
 
 def measure_engine(seconds: float) -> None:
-    """Print microseconds of processor time an action, for each rule set and number of seats."""
-    print("engine: random playout, legal moves listed at every step (processor time, median of the deals)")
-    print(f"  {'rule set':24}{'seats':>6}{'µs/action':>11}{'moves listed':>14}{'actions/deal':>14}")
+    """Print what an action costs in every rule set, at two and at four seats."""
+    print_heading("engine")
     for rules in PRESETS:
         for seats in (2, 4):
-            _playout(rules, seats, seconds / 6)
-    print()
+            chance = warmed_up(rules, seats)
+
+            def play(rules: RuleSet = rules, seats: int = seats, chance: random.Random = chance) -> Played:
+                return _play_out(deal_first(rules, seats, chance.randbytes(32))[0], chance)
+
+            print_cost(f"{rules.id}, {seats} seats", cost(play, seconds / 6))
 
 
-def _playout(rules: RuleSet, seats: int, seconds: float) -> None:
+def warmed_up(rules: RuleSet, seats: int) -> random.Random:
+    """A generator of deals and choices, once the first deals have filled the meld book."""
     chance = random.Random(f"{rules.id} {seats}")
-    for _ in range(_WARM_UP):  # the first deals fill the meld book
+    for _ in range(_WARM_UP):
         _play_out(deal_first(rules, seats, chance.randbytes(32))[0], chance)
-    spent = 0.0
-    deals: list[tuple[float, int, int]] = []
-    while spent < seconds:
-        deal, _ = deal_first(rules, seats, chance.randbytes(32))
-        begun = time.process_time()
-        acted, found = _play_out(deal, chance)
-        taken = time.process_time() - begun
-        deals.append((taken / acted, acted, found))
-        spent += taken
-    actions = sum(acted for _, acted, _ in deals)
-    cost = statistics.median(cost for cost, _, _ in deals) * 1e6
-    listed = sum(found for _, _, found in deals) / actions
-    print(f"  {rules.id:24}{seats:>6}{cost:>11.1f}{listed:>14.1f}{actions / len(deals):>14.0f}", flush=True)
+    return chance
 
 
-def _play_out(deal: Deal, chance: random.Random) -> tuple[int, int]:
+def _play_out(deal: Deal, chance: random.Random) -> Played:
     actions = listed = 0
     choose = chance.random
+    begun = time.process_time()
     while deal.phase is not Phase.OVER:
         moves = legal_moves(deal)
         listed += len(moves)
         deal, _ = apply(deal, moves[int(choose() * len(moves))])
         actions += 1
-    return actions, listed
+    return Played(time.process_time() - begun, actions, listed)

@@ -1,19 +1,12 @@
 """The service in its own process, each way to call it beside an echo of the same sizes, in turn."""
 
 import asyncio
-import contextlib
 import itertools
-import json
-import os
 import random
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import grpc.aio
@@ -22,17 +15,15 @@ from buraco.v1 import rules_service_pb2, rules_service_pb2_grpc, table_service_p
 from buraco_rules.deal import Deal, Match, Phase
 from buraco_rules.dealing import deal_match
 from buraco_rules.legal import legal_moves
-from buraco_rules.match import next_match
-from buraco_rules.moves import Discard, Move, MoveWild
-from buraco_rules.presets import PRESETS_BY_ID
-from buraco_rules.shuffle import server_seed
+from buraco_rules.moves import Discard
 from buraco_rules.turn import apply
 from buraco_service.codec.deals import snapshot_to_pb
 from buraco_service.codec.moves import move_to_pb
 from tests.bench import echo_server
+from tests.bench.processes import echo_process, processor_seconds, service_process
+from tests.bench.scripted import RULES, Scripted
 
 IN_FLIGHT = 16
-RULES = PRESETS_BY_ID["buraco-plus-classic"]
 Work = Callable[[float], Awaitable[int]]
 """Calls for so many seconds; gives how many were made."""
 
@@ -46,7 +37,7 @@ class Measured(NamedTuple):
 
 async def measure_service(seconds: float, rounds: int) -> None:
     """Print the rates beside the echo's, and the ratio round by round."""
-    with _service() as (target, service_pid), _echo() as (echo_target, echo_pid):
+    with service_process() as (target, service_pid), echo_process() as (echo_target, echo_pid):
         async with grpc.aio.insecure_channel(target) as channel, grpc.aio.insecure_channel(echo_target) as peer:
             print(f"service: {IN_FLIGHT} calls in flight, SQLite with synchronous FULL; the client has the other core")
             print(f"  {'':34}{'calls/s':>9}{'µs CPU':>8}{'echo/s':>9}{'µs CPU':>8}{'ratio':>7}  sizes")
@@ -105,23 +96,14 @@ async def _compare(
 
 
 async def _measure(work: Work, pid: int, seconds: float) -> Measured:
-    before, begun = _processor_seconds(pid), time.perf_counter()
+    before, begun = processor_seconds(pid), time.perf_counter()
     done = await work(seconds)
     taken = time.perf_counter() - begun
-    return Measured(done / taken, (_processor_seconds(pid) - before) / done * 1e6)
+    return Measured(done / taken, (processor_seconds(pid) - before) / done * 1e6)
 
 
 def _median(measured: Sequence[Measured]) -> Measured:
     return Measured(statistics.median(one.rate for one in measured), statistics.median(one.cost for one in measured))
-
-
-def _processor_seconds(pid: int) -> float:
-    """What a process has used so far; 0 where the system does not tell (not Linux)."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _validate(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
@@ -144,10 +126,10 @@ def _validate(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
 async def _submit(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
     """One move a call at tables of their own."""
     stub: Any = table_service_pb2_grpc.TableServiceStub(channel)
-    tables = [await _Scripted.open(stub) for _ in range(IN_FLIGHT)]
+    tables = [await Scripted.open(stub) for _ in range(IN_FLIGHT)]
     sizes = (0, 0)
 
-    def caller(table: "_Scripted") -> Callable[[], Awaitable[None]]:
+    def caller(table: Scripted) -> Callable[[], Awaitable[None]]:
         async def call() -> None:
             nonlocal sizes
             seat, move = table.next_move()
@@ -167,10 +149,10 @@ async def _submit(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
 async def _play(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
     """One move a message at tables of their own; both seats have a stream, and each hears of the other's moves."""
     stub: Any = table_service_pb2_grpc.TableServiceStub(channel)
-    tables = [await _Scripted.open(stub) for _ in range(IN_FLIGHT)]
+    tables = [await Scripted.open(stub) for _ in range(IN_FLIGHT)]
     sizes = (0, 0)
 
-    def caller(table: "_Scripted") -> Callable[[], Awaitable[None]]:
+    def caller(table: Scripted) -> Callable[[], Awaitable[None]]:
         async def call() -> None:
             nonlocal sizes
             seat, move = table.next_move()
@@ -236,62 +218,6 @@ def _in_flight(callers: Sequence[Callable[[], Awaitable[None]]]) -> Work:
     return work
 
 
-class _Scripted:
-    """A table whose cards are known beforehand, as it was opened with a seed: the client need not ask what is legal."""
-
-    def __init__(self, stub: Any, table_id: str, master_seed: bytes) -> None:
-        self.id = table_id
-        self._stub = stub
-        self._seed = master_seed
-        self._tokens: list[str] = []
-        self._streams: dict[int, Any] = {}
-        self._deal: Deal | None = None
-
-    @classmethod
-    async def open(cls, stub: Any) -> "_Scripted":
-        seed = os.urandom(32)
-        # A target that is never reached: deal follows deal.
-        created = await stub.CreateTable(
-            table_service_pb2.CreateTableRequest(
-                rule_set_id=RULES.id, seats=2, target_score=1_000_000, seed=seed, request_id=str(uuid.uuid4())
-            )
-        )
-        table = cls(stub, created.table.id, seed)
-        for name in ("north", "south"):
-            joined = await stub.JoinTable(
-                table_service_pb2.JoinTableRequest(table_id=table.id, player_name=name, request_id=str(uuid.uuid4()))
-            )
-            table._tokens.append(joined.token)
-        return table
-
-    def next_move(self) -> tuple[int, Move]:
-        """The move to be made now: draw, meld what can be melded, discard; and the seat that makes it."""
-        if self._deal is None:
-            self._deal = self._dealt(Match(target_score=1_000_000, starter=-1))
-        elif self._deal.phase is Phase.OVER:
-            self._deal = self._dealt(next_match(self._deal))
-        deal = self._deal
-        move = next(move for move in legal_moves(deal) if not isinstance(move, MoveWild))
-        self._deal, _ = apply(deal, move)
-        return deal.seat_to_move, move
-
-    def bearer(self, seat: int) -> tuple[tuple[str, str], ...]:
-        """The metadata that proves a seat."""
-        return (("authorization", f"Bearer {self._tokens[seat]}"),)
-
-    async def stream(self, seat: int) -> Any:
-        """The seat's open stream."""
-        if seat not in self._streams:
-            call = self._stub.PlayTable(metadata=self.bearer(seat))
-            opening = table_service_pb2.PlayOpen(table_id=self.id)
-            await call.write(table_service_pb2.PlayTableRequest(open=opening))
-            self._streams[seat] = call
-        return self._streams[seat]
-
-    def _dealt(self, match: Match) -> Deal:
-        return deal_match(RULES, 2, server_seed(self._seed, match.deal_number), match)[0]
-
-
 def _mid_game() -> Deal:
     """A four-seat deal after forty turns, about to discard."""
     chance = random.Random(7)
@@ -299,38 +225,3 @@ def _mid_game() -> Deal:
     while deal.turn.number < 40 or deal.phase is not Phase.MELD:
         deal, _ = apply(deal, chance.choice(legal_moves(deal)))
     return deal
-
-
-@contextlib.contextmanager
-def _service() -> Any:
-    """`buraco serve` on SQLite in a process of its own: its address and process id."""
-    with tempfile.TemporaryDirectory() as folder:
-        ready = Path(folder) / "ready.json"
-        command = [
-            *(sys.executable, "-m", "buraco_service", "serve", "--port", "0", "--metrics-port", "0"),
-            *("--store", f"sqlite:///{folder}/bench.db", "--ready-file", str(ready), "--log-level", "warning"),
-        ]
-        with subprocess.Popen(command) as process:
-            try:
-                while not ready.exists():
-                    if process.poll() is not None:
-                        raise SystemExit("the service did not start")
-                    time.sleep(0.02)
-                yield json.loads(ready.read_text())["address"], process.pid
-            finally:
-                process.terminate()
-                process.wait(30)
-
-
-@contextlib.contextmanager
-def _echo() -> Any:
-    """The echo server in a process of its own: its address and process id."""
-    command = [sys.executable, "-m", "tests.bench.echo_server"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            yield f"127.0.0.1:{process.stdout.readline().strip()}", process.pid
-        finally:
-            process.stdin.close()
-            process.wait(30)
