@@ -152,53 +152,6 @@ def test_next_actions_are_the_kinds_of_the_list(rules: RuleSet) -> None:
         assert list(told) == sorted(told)
 
 
-def mutated(deal: Deal, move: Move, rng: random.Random) -> Move:
-    """A move changed so that it may name other cards, other melds, other places, or a card too often."""
-    other = rng.randint(1, 53)
-    if isinstance(move, Discard):
-        return Discard(other)
-    if isinstance(move, MoveWild):
-        return MoveWild(rng.randint(-1, 6), rng.randint(0, 15))
-    if not isinstance(move, LayMeld | LayOff):
-        moves: list[Move] = [LayMeld((other,) * 3), Discard(other), MoveWild(0, other), LayOff(0, (other,))]
-        return rng.choice(moves)
-    cards = list(move.cards)
-    change = rng.randrange(5)
-    if change == 0:
-        cards[rng.randrange(len(cards))] = other
-    elif change == 1:
-        cards.append(other)
-    elif change == 2:
-        cards.append(rng.choice(cards))
-    elif change == 3:
-        cards.remove(rng.choice(cards))
-    place = rng.choice([move.wild_position, None, rng.randint(-1, 16)])
-    if isinstance(move, LayOff) is (change == 4):
-        return LayMeld(tuple(cards), place)
-    return LayOff(rng.randint(-1, 6), tuple(cards), place)
-
-
-@pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
-def test_mutated_moves(rules: RuleSet) -> None:
-    """R3.1, R4.6: moves with other cards, melds or places are refused or lead to a listed state; the deal stays."""
-    rng = random.Random(rules.id)
-    refused = taken = 0
-    for deal in some_deals(rules, rng):
-        if rng.random() < 0.8:
-            continue
-        moves, before = legal_moves(deal), repr(deal)
-        states = {play(deal, move) for move in moves}
-        for move in rng.sample(moves, min(4, len(moves))):
-            for _ in range(6):
-                after = accepted(deal, mutated(deal, move, rng))
-                refused += after is None
-                taken += after is not None
-                assert after is None or after in states
-        assert repr(deal) == before
-    assert refused > 100
-    assert taken > 10
-
-
 @pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
 def test_moves_of_other_hands(rules: RuleSet) -> None:
     """R3.1: no card that only another hand, a pot, the stock or the pile holds can be played."""

@@ -24,8 +24,9 @@ from buraco_rules.violations import IllegalMove
 from buraco_service.codec.events import event_to_pb, redacted_event
 from buraco_service.codec.moves import move_from_pb
 from buraco_service.codec.views import view_to_pb
+from tests.rules.redealing import Kept, redealt
 from tests.service.announcing import Announcing
-from tests.service.knowledge import Kept, Watched, redealt
+from tests.service.knowledge import Watched
 from tests.service.refusals import refused
 from tests.service.scripts import Step, dealt, played
 from tests.service.serving import (
