@@ -65,10 +65,13 @@ setup: .venv/.installed-dev ## Install what development needs, too
 	else
 		echo "The peers of tests/bench.lock could not be installed here: those that are missing are left out."
 	fi
+.venv/.installed-mutation: tests/mutation/requirements.lock .venv/.installed-dev
+	$(WHEELS) -r $<
+	@touch $@
 
 # ---- use -------------------------------------------------------------------------------------------
 
-.PHONY: demo bench fuzz vectors soak
+.PHONY: demo bench fuzz mutation vectors soak
 demo: setup-runtime ## Serve in a process of its own, and watch four bots play a match
 	$(BIN)/buraco match $(DEMO_ARGS)
 
@@ -77,6 +80,9 @@ bench: .venv/.installed-bench ## Measure engine and service beside their peers (
 
 fuzz: setup ## Break requests, stored tables and texts for a minute (FUZZ_ARGS=…)
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
+
+mutation: setup .venv/.installed-mutation ## Break the rules bit by bit: do tests notice? (MUTATION_ARGS=…)
+	$(BIN)/python -m tests.mutation $(MUTATION_ARGS)
 
 vectors: setup ## Check a server by the language-neutral cases (VECTORS_ARGS='--server host:port')
 	$(BIN)/python -m tests.vectors $(VECTORS_ARGS)
@@ -174,6 +180,7 @@ lock: setup ## Write the locks anew from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(COMPILE) pyproject.toml $(RUNTIME) --constraint tests/requirements.lock --output-file deploy/requirements.lock
 	$(COMPILE) --group grpcurl --output-file tests/grpcurl.lock
 	$(COMPILE) --fork-strategy fewest --group bench --constraint tests/requirements.lock --output-file tests/bench.lock
+	$(COMPILE) --group mutation --constraint tests/requirements.lock --output-file tests/mutation/requirements.lock
 
 # ---- cleaning --------------------------------------------------------------------------------------
 

@@ -25,7 +25,8 @@ RUNTIME_LOCK = ROOT / "deploy" / "requirements.lock"
 DEVELOPMENT_LOCK = ROOT / "tests" / "requirements.lock"
 GRPCURL_LOCK = ROOT / "tests" / "grpcurl.lock"
 BENCH_LOCK = ROOT / "tests" / "bench.lock"
-LOCKS = (RUNTIME_LOCK, DEVELOPMENT_LOCK, GRPCURL_LOCK, BENCH_LOCK)
+MUTATION_LOCK = ROOT / "tests" / "mutation" / "requirements.lock"
+LOCKS = (RUNTIME_LOCK, DEVELOPMENT_LOCK, GRPCURL_LOCK, BENCH_LOCK, MUTATION_LOCK)
 GENERATED = "clients/python/buraco"
 PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 OWN_PACKAGES = [package for package in PACKAGES if package != GENERATED]
@@ -221,12 +222,15 @@ def test_lock_is_hashed(lock: Path) -> None:
 
 
 def test_locks_agree() -> None:
-    """The development lock holds the runtime lock, file for file, so that both fit into one environment."""
-    runtime, development = pins(RUNTIME_LOCK), pins(DEVELOPMENT_LOCK)
+    """The development lock holds the runtime lock, file for file, and the mutation lock changes nothing of it, so that
+    all fit into one environment.
+    """
+    runtime, development, mutation = pins(RUNTIME_LOCK), pins(DEVELOPMENT_LOCK), pins(MUTATION_LOCK)
     assert {name: pin for name, pin in runtime.items() if development.get(name) != pin} == {}
     assert len(runtime) < len(development)
     for lock in (GRPCURL_LOCK, BENCH_LOCK):
         assert not pins(lock).keys() & development.keys()
+    assert {name: pin for name, pin in mutation.items() if development.get(name, pin) != pin} == {}
 
 
 @pytest.mark.parametrize(
@@ -236,8 +240,9 @@ def test_locks_agree() -> None:
         (DEVELOPMENT_LOCK, wanted("server", "bots", "dev") + group("build")),
         (GRPCURL_LOCK, group("grpcurl")),
         (BENCH_LOCK, group("bench")),
+        (MUTATION_LOCK, group("mutation")),
     ],
-    ids=["runtime", "development", "grpcurl", "bench"],
+    ids=["runtime", "development", "grpcurl", "bench", "mutation"],
 )
 def test_lock_is_current(lock: Path, requirements: list[Requirement]) -> None:
     """A lock pins every requirement of pyproject.toml at a version that pyproject.toml allows."""
