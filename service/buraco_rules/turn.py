@@ -149,8 +149,7 @@ def _discard(deal: Deal, move: Discard) -> Played:
     hand = without(deal.hand, (card,))
     if seat in side.unplayed_pots:
         side = side._replace(unplayed_pots=tuple([s for s in side.unplayed_pots if s != seat]))
-    turn = Turn(deal.turn.number, 0, 0, deal.turn.opening_attempt)
-    after = deal.played(stock=deal.stock, pile=(*deal.pile, card), hand=hand, side=side, turn=turn)
+    after = deal.played(stock=deal.stock, pile=(*deal.pile, card), hand=hand, side=side, turn=deal.turn)
     if side.opening_required:
         after = _opening_settled(after, events)
     if not after.hand:
@@ -165,9 +164,9 @@ def _opening_settled(deal: Deal, events: list[Event]) -> Deal:
     minimum, side, attempt = deal.rules.opening_minimum, deal.side, deal.turn.opening_attempt
     if minimum is None or not (attempt or minimum.every_turn):
         return deal
-    cards = tuple(sorted(card for meld in side.melds for card in meld.cards)) if attempt else ()
+    cards = tuple(sorted(card for meld in side.melds for card in meld.cards))  # a side has none before it opens
     failed = side._replace(
-        melds=() if attempt else side.melds,
+        melds=(),
         opening_required=side.opening_required + minimum.step,
         opening_penalties=side.opening_penalties + minimum.penalty,
     )
@@ -175,7 +174,6 @@ def _opening_settled(deal: Deal, events: list[Event]) -> Deal:
     return deal._replace(
         hands=deal.with_hand(tuple(sorted(deal.hand + cards))),
         sides=deal.with_side(failed),
-        turn=deal.turn._replace(opening_attempt=False),
     )
 
 
