@@ -89,10 +89,11 @@ def test_given_starter_and_rotation(seats: int, starter: int) -> None:
 
 @pytest.mark.parametrize(("seats", "starter"), [(2, 2), (4, 4), (4, -2)])
 def test_starter_that_is_no_seat(seats: int, starter: int) -> None:
-    """R2.3: a starter that is no seat is refused."""
-    with pytest.raises(ValueError, match="starter"):
+    """R2.3: a starter that is no seat is refused, and the seats are named."""
+    told = f"^the starter must be a seat, 0 to {seats - 1}$"
+    with pytest.raises(ValueError, match=told):
         deal_first(CLASSIC, seats, SEEDS[0], starter=starter)
-    with pytest.raises(ValueError, match="starter"):
+    with pytest.raises(ValueError, match=told):
         deal_match(CLASSIC, seats, SEEDS[0], Match(deal_number=2, starter=starter))
 
 
