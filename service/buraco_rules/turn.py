@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from buraco_rules.arrangements import meld_book
 from buraco_rules.cards import JOKER
-from buraco_rules.deal import Deal, Ending, Phase, Side, Turn
+from buraco_rules.deal import Deal, Ending, Phase, Turn
 from buraco_rules.diagnosis import why_not_laid, why_wild_stays
 from buraco_rules.drawing import draw_violation, with_pile
 from buraco_rules.emptying import Emptied, emptied
@@ -181,13 +181,8 @@ def _with_pot(deal: Deal, events: list[Event], *, in_flight: bool) -> Deal:
     """The seat to move picks up the next pot (R6.1). What came before it in the turn can no longer be taken back."""
     seat, side, pot = deal.seat_to_move, deal.side, deal.pots[0]
     events.append(PotTaken(seat, in_flight, tuple(sorted(pot)), len(pot)))
-    taken = Side(
-        side.melds,
-        side.pots_taken + 1,
-        tuple(sorted({*side.unplayed_pots, seat})),
-        side.opening_required,
-        side.opening_penalties,
-    )
+    unplayed = tuple(sorted({*side.unplayed_pots, seat}))
+    taken = side._replace(pots_taken=side.pots_taken + 1, unplayed_pots=unplayed)
     return deal._replace(
         pots=deal.pots[1:],
         hands=deal.with_hand(tuple(sorted(pot))),

@@ -204,6 +204,13 @@ def test_every_turn_with_an_attempt() -> None:
     assert opened.sides[0][3:] == (0, 0)
 
 
+def test_penalties_stay_when_a_pot_is_taken() -> None:
+    """R11.2, R9.1: a side that failed once and then opens with its whole hand takes the pot, and stays charged."""
+    deal = position(INDIRECT, hand="8h 9h Th Jh Qh Kh Ah Js Qs Ks", required=95, penalties=20)
+    after = play(deal, lay("8h 9h Th Jh Qh Kh Ah"), lay("Js Qs Ks"))
+    assert after.sides[0][1:] == (1, (0,), 0, 20)
+
+
 def test_every_deal_starts_again() -> None:
     """R11.2: every deal starts again at 75, whatever the minimum had risen to."""
     deal = position(INDIRECT, hand="3h 4h 5h Kd Qd", required=155, penalties=80, scores=(1500, 0), target=2005)
