@@ -31,9 +31,11 @@ PLAY: Final = (
     "emptying",
     "laying",
     "lays",
+    "offers",
     "match",
     "runs",
     "sets",
+    "sorted_hands",
     "turn",
     "undo",
 )
