@@ -15,7 +15,6 @@ JUDGES: Final = (
     "tests/rules/test_known_mistakes.py",
     "tests/rules/test_seeing.py",
     "tests/rules/test_shuffle.py",
-    "tests/rules/test_symmetry.py",
     "tests/rules/test_move_lists.py",
     "tests/rules/test_arrangements.py",
     "tests/rules/test_dead_ends.py",
