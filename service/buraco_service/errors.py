@@ -21,6 +21,8 @@ DETAILS_KEY = "grpc-status-details-bin"
 # (base64).
 _MAX_TEXT_BYTES = 512
 _MAX_STATUS_BYTES = 4096
+# Seconds. No client waits so long for one call: it gives up instead of sending the same again.
+_NOT_SOON = 3600.0
 # What a repeated message field adds to its content.
 _FRAMING = 4
 
@@ -155,15 +157,27 @@ def seat_not_yours(message: str = "the token is not for a seat of this table") -
     return permission_denied("SEAT_NOT_YOURS", message)
 
 
-def resource_exhausted(limit: str, maximum: int, retry_after: float = 1.0) -> ApiError:
-    """A limit of this replica is reached (RESOURCE_EXHAUSTED). `limit` names it; `retry_after` in seconds."""
+def limit_reached(limit: str, maximum: int, message: str, retry_after: float = 1.0) -> ApiError:
+    """A limit is reached (RESOURCE_EXHAUSTED). `limit` names it for programs; `retry_after` in seconds."""
     return ApiError(
         grpc.StatusCode.RESOURCE_EXHAUSTED,
         "LIMIT_REACHED",
-        f"this replica has as many {limit.replace('_', ' ')} as it allows ({maximum})",
+        message,
         {"limit": limit, "maximum": str(maximum)},
         retry_after=retry_after,
     )
+
+
+def resource_exhausted(limit: str, maximum: int) -> ApiError:
+    """A limit of this replica is reached (RESOURCE_EXHAUSTED); another one may have room."""
+    message = f"this replica has as many {limit.replace('_', ' ')} as it allows ({maximum})"
+    return limit_reached(limit, maximum, message)
+
+
+def message_too_large(size: int, maximum: int) -> ApiError:
+    """A message that is not read (RESOURCE_EXHAUSTED): the same one is refused for as long as the setting stands."""
+    message = f"the message has {size} bytes, and {maximum} are allowed"
+    return limit_reached("message_bytes", maximum, message, _NOT_SOON)
 
 
 def store_unavailable(retry_after: float = 1.0) -> ApiError:

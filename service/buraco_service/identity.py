@@ -70,45 +70,18 @@ class SeatClaims(NamedTuple):
     expires_at: int
 
 
-class SeatTokens:
-    """Issues and verifies seat tokens. `ttl` is the life of a token in seconds."""
+class _KeySet:
+    """The keys of one time, and what they have proven. Never changed: a new one takes its place."""
 
-    def __init__(self, keys: Sequence[SigningKey], ttl: float) -> None:
+    def __init__(self, keys: Sequence[SigningKey]) -> None:
         if not keys:
             raise ValueError("at least one signing key is needed")
-        self._signing = keys[0]
+        self.signing = keys[0]
         self._secrets = {key.kid: key.secret for key in keys}
         if len(self._secrets) != len(keys):
             raise ValueError("two signing keys have the same kid")
-        self._ttl = int(ttl)
         # Only the proof is remembered. Expiry depends on the time of the call and is checked each time.
-        self._proven = lru_cache(maxsize=_REMEMBERED_TOKENS)(self._prove)
-
-    def issue(self, table_id: str, seat: int, token_id: str, now: float) -> str:
-        """The token for one generation of a seat: equal arguments, equal token. `now` in seconds since the epoch."""
-        issued_at = int(now)
-        claims = {
-            "iss": ISSUER,
-            "tbl": table_id,
-            "seat": seat,
-            "jti": token_id,
-            "iat": issued_at,
-            "exp": issued_at + self._ttl,
-        }
-        return jwt.encode(claims, self._signing.secret, ALGORITHM, headers={"kid": self._signing.kid})
-
-    def verify(self, token: str, now: float) -> SeatClaims:
-        """What a token says, if we signed it and it has not expired at `now`; raises TokenInvalid or
-        TokenExpired.
-
-        Whether the generation (`token_id`) still holds the seat only the table knows.
-        """
-        if len(token) > MAX_TOKEN_LENGTH:
-            raise TokenInvalid
-        claims = self._proven(token)
-        if now >= claims.expires_at:
-            raise TokenExpired
-        return claims
+        self.proven = lru_cache(maxsize=_REMEMBERED_TOKENS)(self._prove)
 
     def _prove(self, token: str) -> SeatClaims:
         try:
@@ -138,6 +111,49 @@ class SeatTokens:
         ):
             raise TokenInvalid
         return SeatClaims(table_id, seat, token_id, issued_at, expires_at)
+
+
+class SeatTokens:
+    """Issues and verifies seat tokens. `ttl` is the life of a token in seconds."""
+
+    def __init__(self, keys: Sequence[SigningKey], ttl: float) -> None:
+        self._ttl = int(ttl)
+        self._keys = _KeySet(keys)
+
+    def replace_keys(self, keys: Sequence[SigningKey]) -> None:
+        """These count from the next call on: tokens of keys that are not among them are void."""
+        self._keys = _KeySet(keys)
+
+    def issue(self, table_id: str, seat: int, token_id: str, now: float) -> str:
+        """The token for one generation of a seat: equal arguments, equal token. `now` in seconds since the epoch."""
+        issued_at = int(now)
+        claims = {
+            "iss": ISSUER,
+            "tbl": table_id,
+            "seat": seat,
+            "jti": token_id,
+            "iat": issued_at,
+            "exp": self.end_of(issued_at),
+        }
+        signing = self._keys.signing
+        return jwt.encode(claims, signing.secret, ALGORITHM, headers={"kid": signing.kid})
+
+    def end_of(self, issued_at: float) -> int:
+        """When a token issued then ends, both in seconds since the epoch."""
+        return int(issued_at) + self._ttl
+
+    def verify(self, token: str, now: float) -> SeatClaims:
+        """What a token says, if we signed it and it has not expired at `now`; raises TokenInvalid or
+        TokenExpired.
+
+        Whether the generation (`token_id`) still holds the seat only the table knows.
+        """
+        if len(token) > MAX_TOKEN_LENGTH:
+            raise TokenInvalid
+        claims = self._keys.proven(token)
+        if now >= claims.expires_at:
+            raise TokenExpired
+        return claims
 
 
 def bearer(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:

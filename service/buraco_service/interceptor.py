@@ -1,6 +1,6 @@
 """The outermost interceptor: everything that every call has in common.
 
-It gives a call its request id, binds the context of its log lines, limits how many run at once, turns
+It gives a call its request id, binds the context of its log lines, has it let in or refused, turns
 exceptions into statuses that leak nothing, counts and times the call, and logs one line when it ends.
 Requests and responses are (de)serialised here rather than by grpc, so that malformed ones are answered and
 counted like any other error.
@@ -23,16 +23,22 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from buraco_service import errors, logs
+from buraco_service.admission import Admission, Limits, let_speak
+from buraco_service.api_keys import ApiKeys
 from buraco_service.errors import ApiError
 from buraco_service.logs import CallContext, current_call
 from buraco_service.metrics import GrpcType, MethodMetrics, Metrics
 from buraco_service.stores.base import StoreUnavailable
 
 REQUEST_ID_KEY = "x-request-id"
-# Probes and tools: never refused for the limit, and logged at debug level while all is well.
+# Probes and tools: never refused for a limit or a key, and logged at debug level while all is well.
 _INFRASTRUCTURE = ("grpc.health.", "grpc.reflection.")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
 _LONGEST_UNKNOWN_PATH = 200
+# Statuses that say that a caller asks for too much, or for what it may not have.
+_REFUSALS = frozenset(
+    {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED}
+)
 _TYPES: dict[tuple[bool, bool], GrpcType] = {
     (False, False): "UNARY",
     (True, False): "CLIENT_STREAM",
@@ -58,12 +64,12 @@ def current_request_id() -> str | None:
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """To be the only interceptor of a server, or the first. `max_concurrent_calls` counts streams too."""
+    """To be the only interceptor of a server, or the first."""
 
-    def __init__(self, metrics: Metrics, max_concurrent_calls: int) -> None:
+    def __init__(self, metrics: Metrics, limits: Limits, api_keys: ApiKeys) -> None:
         self._metrics = metrics
-        self._most = max_concurrent_calls
-        self._active = 0
+        self._largest = limits.max_message_bytes
+        self._admission = Admission(limits, api_keys)
         # By path. Only paths that exist come in here.
         self._wrapped: dict[str, _Handler] = {}
         self._unknown = _Rpc("", None, metrics)
@@ -97,25 +103,26 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
     def _wrap(self, path: str, handler: _Handler) -> _Handler:
         rpc = _Rpc(path, handler, self._metrics)
-        read = _reader(handler.request_deserializer, rpc.figures)
+        read = _reader(handler.request_deserializer, rpc.figures, self._largest)
         write = _writer(handler.response_serializer, rpc.figures)
         work = _worker(path, handler, write)
 
         async def answer(request: Any, context: _Context) -> Any:
             call = current_call.get()
             assert call is not None, "set in intercept_service"
-            self._active += 1
             rpc.figures.started += 1
+            leave: Callable[[], None] | None = None
             try:
-                if self._active > self._most and not rpc.infrastructure:
-                    raise errors.resource_exhausted("concurrent_calls", self._most)
+                if not rpc.infrastructure:
+                    leave = await self._enter(call, handler, context)
                 if not handler.request_streaming:
                     request = read(request)
                 response = await work(request, context)
             except BaseException as error:  # noqa: BLE001 - the outermost handler: no exception may pass unseen
                 await self._fail(call, rpc, context, error)
             finally:
-                self._active -= 1
+                if leave is not None:
+                    leave()
             # Metadata cost a single call 10 microseconds: who sent no id gets one with errors and streams only.
             if call.request_id_given or handler.response_streaming:
                 context.set_trailing_metadata((*context.trailing_metadata(), (REQUEST_ID_KEY, call.request_id)))
@@ -123,6 +130,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return response
 
         return _method_handler(handler, answer, read, write)
+
+    async def _enter(self, call: CallContext, handler: _Handler, context: _Context) -> Callable[[], None]:
+        try:
+            return self._admission.enter(call, context, stream=handler.response_streaming)
+        except ApiError:
+            if handler.request_streaming:
+                await let_speak(context)
+            raise
 
     async def _fail(self, call: CallContext, rpc: _Rpc, context: _Context, error: BaseException) -> Never:
         """Accounts for a call that ended with an exception, and answers it if somebody is still there."""
@@ -137,6 +152,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         if not isinstance(error, (Exception, asyncio.CancelledError)):
             raise error
         answer = self._answer(error)
+        if answer.code in _REFUSALS:
+            self._metrics.refused(answer.reason, answer.metadata.get("limit", ""))
         self._finish(call, rpc, answer.code.name, answer.reason)
         await context.abort(
             answer.code,
@@ -234,11 +251,13 @@ def _is_over(error: BaseException) -> bool:
     return isinstance(error, grpc.aio.BaseError) and not isinstance(error, grpc.aio.UsageError)
 
 
-def _reader(deserialize: Callable[[bytes], Any] | None, figures: MethodMetrics) -> Callable[[bytes], Any]:
+def _reader(deserialize: Callable[[bytes], Any] | None, figures: MethodMetrics, largest: int) -> Callable[[bytes], Any]:
     parse: Callable[[bytes], Any] = deserialize or bytes
 
     def read(data: bytes) -> Any:
         figures.received += 1
+        if len(data) > largest:
+            raise errors.message_too_large(len(data), largest)
         try:
             return parse(data)
         except DecodeError:

@@ -35,7 +35,7 @@ TableIds = Literal["plain", "hashed"]
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _DELAY = 0.05
 _WITHHELD = frozenset(
-    {"authorization", "card", "cards", "deal", "hand", "hands", "moves", "pots", "secret", "seed"}
+    {"api_key", "authorization", "card", "cards", "deal", "hand", "hands", "moves", "pots", "secret", "seed"}
     | {"signing_keys", "snapshot", "state", "stock", "token", "view"}
 )
 
@@ -43,7 +43,7 @@ _WITHHELD = frozenset(
 class CallContext:
     """What the lines of one call have in common. `started` is a time of time.perf_counter()."""
 
-    __slots__ = ("method", "request_id", "request_id_given", "started", "table_id")
+    __slots__ = ("caller", "charge", "method", "request_id", "request_id_given", "started", "table_id")
 
     def __init__(self, method: str, request_id: str, request_id_given: bool, started: float) -> None:
         self.method = method
@@ -52,6 +52,10 @@ class CallContext:
         self.request_id_given = request_id_given
         self.started = started
         self.table_id: str | None = None
+        # The name of the API key that came with it.
+        self.caller: str | None = None
+        # Counts one more request of a stream; None where requests are not limited.
+        self.charge: Callable[[], None] | None = None
 
 
 # The call that this task works for.
@@ -213,10 +217,11 @@ def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str]) -> 
             second = int(now)
             prefix = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
         table = "" if call.table_id is None else f', "table_id": {quote(shown(call.table_id))}'
+        who = "" if call.caller is None else f', "caller": {quote(call.caller)}'
         why = "" if reason is None else f', "reason": {quote(reason)}'
         return (
             f'{{"event": "call", "method": {quote(call.method)}, "code": "{code}", "seconds": {seconds:.6f}{why}'
-            f', "request_id": {quote(call.request_id)}{table}, "level": "info"'
+            f', "request_id": {quote(call.request_id)}{table}{who}, "level": "info"'
             f', "timestamp": "{prefix}.{int((now - second) * 1e6):06d}Z"}}'
         )
 
@@ -235,6 +240,8 @@ def _add_call(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
         event["request_id"] = call.request_id
         if call.table_id is not None:
             event.setdefault("table_id", call.table_id)
+        if call.caller is not None:
+            event["caller"] = call.caller
     return event
 
 

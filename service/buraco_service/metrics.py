@@ -137,6 +137,7 @@ class Metrics:
         self._deals = counter("buraco_deals_finished_total", "Deals played to their end.", "rule_set", "ending")
         self._matches = counter("buraco_matches_finished_total", "Matches played to their end.", "rule_set")
         self._tables = counter("buraco_tables_created_total", "Tables opened.", "rule_set")
+        self._refusals = counter("buraco_refusals_total", "Calls refused: who, and how much.", "reason", "limit")
         self._watches = Gauge("buraco_watches", "Streams that watch or play a table now.", registry=registry)
         self._store_seconds = _Family(
             Histogram(
@@ -203,6 +204,10 @@ class Metrics:
     def table_created(self, rule_set: str) -> None:
         """Counts a table that was opened."""
         self._tables(self.rule_set(rule_set)).inc()
+
+    def refused(self, reason: str, limit: str = "") -> None:
+        """Counts a call that was refused for its token or key, or for a limit, by their stable names."""
+        self._refusals(reason, limit).inc()
 
     def watch_opened(self) -> None:
         """Counts a stream in that watches or plays a table."""

@@ -18,11 +18,12 @@ import click
 
 from buraco.v1 import rules_service_pb2_grpc, table_service_pb2_grpc
 from buraco_rules.presets import PRESETS
-from buraco_service import identity, logs
+from buraco_service import logs
 from buraco_service import settings as settings_module
 from buraco_service.cli import distribution_version
 from buraco_service.identity import SeatTokens
 from buraco_service.metrics import Metrics
+from buraco_service.protection import Protection
 from buraco_service.rules_servicer import RulesServicer
 from buraco_service.server import BuracoServer, OnDrain, Register, StartError
 from buraco_service.settings import Settings, SettingsError
@@ -32,6 +33,7 @@ from buraco_service.stores.urls import open_store
 from buraco_service.table_servicer import TableServicer
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
+from buraco_service.tls import TlsError
 
 _EXPIRY_BATCH = 200
 _LONGEST_EXPIRY_PERIOD = 3600.0
@@ -48,8 +50,8 @@ class Application:
 def compose(settings: Settings, metrics: Metrics, store: Store, tokens: SeatTokens) -> Application:
     """Wires the services. Nothing else in the program knows them all."""
     rules = RulesServicer(metrics)
-    tables = Tables(store, tokens, metrics)
-    feeds = Feeds(tables, heartbeat=settings.heartbeat, most=settings.max_watches)
+    tables = Tables(store, tokens, metrics, most_owned=settings.max_key_tables)
+    feeds = Feeds(tables, heartbeat=settings.heartbeat)
     table = TableServicer(tables, feeds)
     return Application(
         services={
@@ -93,14 +95,11 @@ async def run(settings: Settings) -> None:
     log = logs.get_logger()
     for name in settings_module.unknown_variables(os.environ):
         log.warning("no such setting", variable=name)
-    keys = settings.signing_keys
-    if not keys:
-        keys = (identity.random_key(),)
-        log.warning("no signing keys: seat tokens are void when this process ends, and on other replicas")
+    protection = _protection(settings)
     metrics = Metrics((rule_set.id for rule_set in PRESETS), distribution_version())
     store = InstrumentedStore(await open_store(settings.store), metrics)
-    application = compose(settings, metrics, store, SeatTokens(keys, settings.token_ttl))
-    server = BuracoServer(settings, metrics, store, application.services, application.on_drain)
+    application = compose(settings, metrics, store, protection.tokens)
+    server = BuracoServer(settings, metrics, store, application.services, application.on_drain, protection)
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     hurry: set[asyncio.Task[None]] = set()
@@ -131,6 +130,13 @@ async def run(settings: Settings) -> None:
         await asyncio.wait((expiring, ended, stopping, *hurry))
     if crashed:
         raise StartError("the server ended without having been told to")
+
+
+def _protection(settings: Settings) -> Protection:
+    try:
+        return Protection(settings)
+    except (TlsError, ValueError) as error:
+        raise StartError(f"certificates or keys cannot be used any more: {error}") from None
 
 
 async def expire_tables(store: Store, ttl: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,16 +14,20 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from buraco_service import logs
+from buraco_service.admission import Limits
 from buraco_service.interceptor import CallInterceptor
 from buraco_service.metrics import Metrics, MetricsServer
+from buraco_service.protection import Protection
 from buraco_service.settings import Settings
 from buraco_service.stores.base import Store
 
 Register: TypeAlias = Callable[[grpc.aio.Server], None]
 OnDrain: TypeAlias = Callable[[], Awaitable[None]]
 
-# Calls beyond our own limit that grpc lets in: probes, and those about to be refused with a proper answer.
+# Calls beyond our own limits that grpc lets in: probes, and those about to be refused with a proper answer.
 _HEADROOM = 256
+# Messages up to so many times our own limit are received, to be refused with a proper answer; larger ones grpc refuses.
+_RECEIVED = 2
 _KEEPALIVE_MS = 30_000
 _KEEPALIVE_TIMEOUT_MS = 10_000
 # Clients may ping this often; more is taken for an attack.
@@ -50,8 +53,10 @@ class BuracoServer:
         store: Store,
         services: Mapping[str, Register],
         on_drain: Sequence[OnDrain] = (),
+        protection: Protection | None = None,
     ) -> None:
         self._settings = settings
+        self._protection = protection or Protection(settings)
         self._metrics = metrics
         self._store = store
         self._services = dict(services)
@@ -59,7 +64,8 @@ class BuracoServer:
         self._health = _Health()
         self._server: grpc.aio.Server | None = None
         self._metrics_server: MetricsServer | None = None
-        self._lag: asyncio.Task[None] | None = None
+        # What goes on beside the calls.
+        self._chores: list[asyncio.Task[None]] = []
         self._stopping = False
         self._stopped = False
         self._log = logs.get_logger()
@@ -80,28 +86,33 @@ class BuracoServer:
             raise
         await server.start()
         self._server = server
-        self._lag = asyncio.create_task(self._metrics.observe_loop_lag())
+        self._chores = [
+            asyncio.create_task(self._metrics.observe_loop_lag()),
+            asyncio.create_task(self._protection.follow()),
+        ]
         self._log.info(
             "serving",
             address=self.address,
             metrics_address=self.metrics_address,
             store=self._settings.store_shown,
+            tls=self._settings.tls,
         )
         return port
 
     def _made(self) -> grpc.aio.Server:
+        limits = Limits.of(self._settings)
         return grpc.aio.server(
-            interceptors=(CallInterceptor(self._metrics, self._settings.max_concurrent_calls),),
+            interceptors=(CallInterceptor(self._metrics, limits, self._protection.api_keys),),
             options=(
                 # Otherwise a second server starts happily on a taken port and steals half of the connections.
                 ("grpc.so_reuseport", 0),
-                ("grpc.max_receive_message_length", self._settings.max_message_bytes),
+                ("grpc.max_receive_message_length", _RECEIVED * limits.max_message_bytes),
                 ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
                 ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
                 ("grpc.keepalive_permit_without_calls", 1),
                 ("grpc.http2.min_ping_interval_without_data_ms", _LEAST_PING_MS),
             ),
-            maximum_concurrent_rpcs=self._settings.max_concurrent_calls + _HEADROOM,
+            maximum_concurrent_rpcs=limits.max_concurrent_calls + limits.max_watches + _HEADROOM,
         )
 
     def _registered(self, server: grpc.aio.Server) -> tuple[str, ...]:
@@ -121,7 +132,10 @@ class BuracoServer:
         shown = f"[{host}]" if ":" in host else host
         try:
             _check_address(host, port)
-            bound = server.add_insecure_port(f"{shown}:{port}")
+            if self._protection.tls is None:
+                bound = server.add_insecure_port(f"{shown}:{port}")
+            else:
+                bound = server.add_secure_port(f"{shown}:{port}", self._protection.tls.credentials)
         except (OSError, RuntimeError) as error:
             raise StartError(f"cannot listen at {shown}:{port} (--host, --port): {_cause(error)}") from None
         self.address = f"{shown}:{bound}"
@@ -167,10 +181,9 @@ class BuracoServer:
                 self._log.exception("watchers were not told")
         if self._server is not None:
             await self._server.stop(max(0.0, deadline - loop.time()))
-        if self._lag is not None:
-            self._lag.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._lag
+        for chore in self._chores:
+            chore.cancel()
+        await asyncio.gather(*self._chores, return_exceptions=True)
         try:
             await self._store.close()
         except Exception:  # noqa: BLE001 - as above

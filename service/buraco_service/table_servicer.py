@@ -1,7 +1,5 @@
 """TableService over gRPC: requests are checked and handed to the use cases, answers handed back."""
 
-import asyncio
-import contextlib
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -15,6 +13,7 @@ from buraco_rules.moves import Move
 from buraco_rules.seeing import view_of
 from buraco_rules.shuffle import SEED_BYTES
 from buraco_service import errors
+from buraco_service.admission import current_caller, let_speak
 from buraco_service.codec.moves import move_to_pb, moves_from_pb
 from buraco_service.codec.views import view_to_pb
 from buraco_service.identity import SeatClaims, bearer
@@ -35,8 +34,6 @@ MAX_PAGE: Final = 200
 DEFAULT_PAGE: Final = 50
 MAX_RECORDS: Final = 50
 DEFAULT_RECORDS: Final = 10
-OPENING_PATIENCE: Final = 0.5
-"""Seconds that a play stream about to be refused waits for its opening message."""
 
 
 class TableServicer(table_service_pb2_grpc.TableServiceServicer):
@@ -67,6 +64,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             master_seed=request.seed if given else secrets.token_bytes(SEED_BYTES),
             seeded_by_creator=given,
             request_id=request_id,
+            owner=current_caller(),
         )
 
     async def GetTable(self, request: pb.GetTableRequest, context: Context) -> pb.GetTableResponse:
@@ -103,6 +101,10 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.refuse()
         seat = request.seat if request.HasField("seat") else None
         return await self._tables.join(table_id, seat, name, request.entropy, request_id)
+
+    async def RenewToken(self, request: pb.RenewTokenRequest, context: Context) -> pb.RenewTokenResponse:
+        """See the contract."""
+        return await self._tables.renew(table_id_of(request.table_id), self._seat_holder(context))
 
     async def LeaveTable(self, request: pb.LeaveTableRequest, context: Context) -> pb.LeaveTableResponse:
         """See the contract."""
@@ -174,10 +176,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         try:
             claims = self._seat_holder(context)
         except errors.ApiError:
-            # A client that is still writing when the stream ends does not get to see why it ended.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(OPENING_PATIENCE):
-                    await context.read()
+            await let_speak(context)
             raise
         opening = await context.read()
         if opening is grpc.aio.EOF:

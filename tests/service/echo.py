@@ -23,6 +23,8 @@ class Echo:
         self.fail: Callable[[str], None] = lambda text: None
         # Set while a call hangs.
         self.hanging = asyncio.Event()
+        # Released once for each call that hangs.
+        self.hung = asyncio.Semaphore(0)
         self.release = asyncio.Event()
         # Set when a hanging call or an open stream ended, however it did.
         self.ended = asyncio.Event()
@@ -65,6 +67,7 @@ class Echo:
         """Answers when released."""
         try:
             self.hanging.set()
+            self.hung.release()
             await self.release.wait()
             return request
         finally:

@@ -17,6 +17,8 @@ from google.rpc import error_details_pb2, status_pb2
 
 from buraco.v1 import card_pb2, rules_service_pb2_grpc
 from buraco_rules.presets import PRESETS
+from buraco_service.admission import Limits
+from buraco_service.api_keys import ApiKeys
 from buraco_service.interceptor import CallInterceptor
 from buraco_service.metrics import Metrics
 from buraco_service.rules_servicer import RulesServicer
@@ -33,7 +35,8 @@ class Served(NamedTuple):
 async def serving() -> AsyncIterator[Served]:
     """RulesService behind the interceptor, at a free port of the loopback."""
     metrics = Metrics([preset.id for preset in PRESETS], "test")
-    server = grpc.aio.server(interceptors=(CallInterceptor(metrics, 64),), options=(("grpc.so_reuseport", 0),))
+    interceptor = CallInterceptor(metrics, Limits(), ApiKeys())
+    server = grpc.aio.server(interceptors=(interceptor,), options=(("grpc.so_reuseport", 0),))
     rules_service_pb2_grpc.add_RulesServiceServicer_to_server(RulesServicer(metrics), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

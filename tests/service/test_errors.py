@@ -71,7 +71,7 @@ def details_of(status: status_pb2.Status) -> dict[str, Message]:
         (errors.token_missing(), code_pb2.UNAUTHENTICATED, "TOKEN_MISSING", {}, set()),
         (errors.seat_not_yours(), code_pb2.PERMISSION_DENIED, "SEAT_NOT_YOURS", {}, set()),
         (
-            errors.resource_exhausted("watches", 10, retry_after=2.5),
+            errors.limit_reached("watches", 10, "no more", 2.5),
             code_pb2.RESOURCE_EXHAUSTED,
             "LIMIT_REACHED",
             {"limit": "watches", "maximum": "10"},
@@ -122,7 +122,7 @@ def test_every_rule_broken() -> None:
 
 def test_retry_delay() -> None:
     """RetryInfo tells the delay with its fraction."""
-    retry = details_of(errors.to_status(errors.resource_exhausted("watches", 1, retry_after=2.5)))["RetryInfo"]
+    retry = details_of(errors.to_status(errors.limit_reached("watches", 1, "no more", 2.5)))["RetryInfo"]
     assert isinstance(retry, error_details_pb2.RetryInfo)
     assert retry.retry_delay.ToTimedelta().total_seconds() == 2.5
 

@@ -12,6 +12,8 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from buraco_service import errors
+from buraco_service.admission import Limits
+from buraco_service.api_keys import ApiKeys
 from buraco_service.interceptor import CallInterceptor, bind_table, current_request_id
 from buraco_service.metrics import Metrics
 from buraco_service.stores.base import StoreUnavailable
@@ -28,9 +30,9 @@ class Harness:
         self.metrics = Metrics()
         self.echo = Echo()
         self.stream = stream
-        self.server = grpc.aio.server(
-            interceptors=(CallInterceptor(self.metrics, MOST),), options=(("grpc.so_reuseport", 0),)
-        )
+        limits = Limits(max_concurrent_calls=MOST, max_watches=MOST)
+        interceptor = CallInterceptor(self.metrics, limits, ApiKeys())
+        self.server = grpc.aio.server(interceptors=(interceptor,), options=(("grpc.so_reuseport", 0),))
         self.echo.register(self.server)
         self.port = self.server.add_insecure_port("127.0.0.1:0")
 
@@ -319,21 +321,36 @@ async def test_cancellation_from_within(harness: Harness, caller: Caller) -> Non
 
 
 async def test_limit(harness: Harness, caller: Caller) -> None:
-    """Calls past the limit are refused with LIMIT_REACHED and a retry delay; there is room again when calls end."""
+    """Streams past their limit are refused with LIMIT_REACHED and a retry delay; calls go on, and room comes back."""
     calls = [caller.spell(text("a…")) for _ in range(MOST)]
     for call in calls:
         await call.read()
-    error = await refused(caller.say(text("one too many")))
-    assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert (info(error).reason, dict(info(error).metadata)) == (
-        "LIMIT_REACHED",
-        {"limit": "concurrent_calls", "maximum": "3"},
-    )
-    calls[0].cancel()
-    await harness.calls(2)
+    for stream in (caller.spell(text("one too many")), caller.chat(iter([text("one too many")]))):
+        error = await refused(listed(stream))
+        assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert (info(error).reason, dict(info(error).metadata)) == (
+            "LIMIT_REACHED",
+            {"limit": "watches", "maximum": "3"},
+        )
     assert (await caller.say(text("hello"))).value == "hello"
+    calls[0].cancel()
+    await harness.calls(4)
+    assert await listed(caller.spell(text("ab"))) == ["a", "b"]
     harness.echo.release.set()
     assert (await calls[1].read()).value == "…"
+
+
+async def test_limit_of_calls(harness: Harness, caller: Caller) -> None:
+    """Calls past theirs are refused likewise, and counted by the name of the limit."""
+    calls = [caller.hang(text("hello")) for _ in range(MOST)]
+    for _ in calls:
+        await asyncio.wait_for(harness.echo.hung.acquire(), PATIENCE)
+    error = await refused(caller.say(text("one too many")))
+    assert dict(info(error).metadata) == {"limit": "concurrent_calls", "maximum": "3"}
+    harness.echo.release.set()
+    assert [(await call).value for call in calls] == ["hello"] * MOST
+    labels = {"reason": "LIMIT_REACHED", "limit": "concurrent_calls"}
+    assert harness.metrics.registry.get_sample_value("buraco_refusals_total", labels) == 1
 
 
 def test_outside_of_calls() -> None:

@@ -152,22 +152,24 @@ async def test_no_metrics_port(store: Store, log_stream: Announcing) -> None:
         assert (await running.caller.say(text("hello"))).value == "hello"
 
 
-async def test_large_messages(running: Running) -> None:
+@pytest.mark.parametrize("more", [1, 2 * SETTINGS.max_message_bytes])
+async def test_large_messages(running: Running, more: int) -> None:
     """A message over the limit is RESOURCE_EXHAUSTED and does not reach the service; one below it does."""
     limit = SETTINGS.max_message_bytes
-    assert await refused(running.caller.say(text("x" * limit))) == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert await refused(running.caller.say(text("x" * (limit - 4 + more)))) == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert running.echo.request_ids == []
-    assert len((await running.caller.say(text("x" * (limit - 10)))).value) == limit - 10
+    assert len((await running.caller.say(text("x" * (limit - 4)))).value) == limit - 4
 
 
 async def test_too_many_calls(store: Store, log_stream: Announcing) -> None:
-    """Calls over the limit are RESOURCE_EXHAUSTED while probes still get their answer."""
-    settings = dataclasses.replace(SETTINGS, max_concurrent_calls=2, max_watches=1)
+    """Streams over their limit are RESOURCE_EXHAUSTED while calls and probes still get their answers."""
+    settings = dataclasses.replace(SETTINGS, max_concurrent_calls=1, max_watches=2)
     async with Running(settings, store) as running:
         streams = [running.caller.spell(text("a…")) for _ in range(2)]
         for stream in streams:
             await stream.read()
-        assert await refused(running.caller.say(text("hello"))) == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert await refused(running.caller.spell(text("a")).read()) == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert (await running.caller.say(text("hello"))).value == "hello"
         assert (await running.health.Check(health_pb2.HealthCheckRequest())).status == SERVING
         running.echo.release.set()
 
@@ -397,6 +399,7 @@ async def test_program_with_bad_settings(tmp_path: Path, programs: list[Program]
         "  BURACO_PORT 'x' is not a whole number (0 to 65535)",
         "  --heartbeat 'soon' is not a number (0.1 to 300 seconds)",
         "  BURACO_SIGNING_KEYS or BURACO_SIGNING_KEYS_FILE is needed in production mode",
+        "  BURACO_TLS is needed in production mode: tls, mtls, or off where something in front encrypts",
     ]
 
 

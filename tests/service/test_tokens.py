@@ -93,7 +93,7 @@ async def assert_refused(
 
 def signed(claims: dict[str, Any], key: SigningKey = KEY, *, algorithm: str = "HS256", kid: str | None = None) -> str:
     """A token with these claims."""
-    secret = key.secret if algorithm != "none" else None
+    secret = key.secret if algorithm != "none" else ""
     return jwt.encode(claims, secret, algorithm, headers={"kid": kid or key.kid})
 
 
@@ -257,7 +257,7 @@ async def test_token_that_expires_on_a_stream(tmp_path: Path) -> None:
     metrics = Metrics()
     tokens = SeatTokens((KEY,), ttl=3600)
     tables = Tables(store, tokens, metrics, clock=lambda: now[0])
-    servicer = TableServicer(tables, Feeds(tables, heartbeat=QUIET, most=10))
+    servicer = TableServicer(tables, Feeds(tables, heartbeat=QUIET))
     settings = Settings(port=0, metrics_port=-1, store=f"sqlite:///{tmp_path / 'tables.db'}")
 
     def register(server: grpc.aio.Server) -> None:

@@ -23,7 +23,7 @@ class UseCases:
 
     def __init__(self, store: Store, *, heartbeat: float = QUIET) -> None:
         self.tables = Tables(store, SeatTokens((KEY,), 3600), Metrics(), clock=lambda: NOW)
-        self.feeds = Feeds(self.tables, heartbeat=heartbeat, most=10)
+        self.feeds = Feeds(self.tables, heartbeat=heartbeat)
 
     async def start(self, rules: RuleSet = CLASSIC, *, target: int = 0) -> tuple[str, list[SeatClaims]]:
         """A table of two whose match has begun, and who holds its seats."""

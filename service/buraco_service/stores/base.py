@@ -196,15 +196,23 @@ class Store(Protocol):
         entry: bytes,
         request_id: str | None,
         answer: bytes,
+        owner: str | None = None,
     ) -> None:
         """Write a new table with revision 1.
 
-        Its request id is remembered among all tables, for as long as the table is there.
+        Its request id is remembered among all tables, for as long as the table is there, and so is the `owner`, for
+        whom `owned` counts it.
         Raises AlreadyRemembered when the request made a table before (looked at first), then TableExists.
         """
 
     async def created(self, request_id: str) -> tuple[str, bytes] | None:
         """The id of the table that a create with this request id made, and the answer kept with it."""
+
+    async def owned(self, owner: str, status: str) -> int:
+        """How many tables of this status were created for the owner, by whichever process.
+
+        Sees every write acknowledged before the call. It holds nothing back: creates at the same time can pass a bound.
+        """
 
     async def load(self, table_id: str) -> Stored:
         """The newest state. Sees every commit acknowledged before the call. Raises TableNotFound."""

@@ -46,13 +46,19 @@ class InstrumentedStore:
         entry: bytes,
         request_id: str | None,
         answer: bytes,
+        owner: str | None = None,
     ) -> None:
         """See `Store.create`."""
-        await self._observed("create", self._store.create(table_id, state, status, now, entry, request_id, answer))
+        call = self._store.create(table_id, state, status, now, entry, request_id, answer, owner)
+        await self._observed("create", call)
 
     async def created(self, request_id: str) -> tuple[str, bytes] | None:
         """See `Store.created`."""
         return await self._observed("created", self._store.created(request_id))
+
+    async def owned(self, owner: str, status: str) -> int:
+        """See `Store.owned`."""
+        return await self._observed("owned", self._store.owned(owner, status))
 
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from buraco_service.stores.base import Commit
 
 MAX_ID_LENGTH = 200
-"""Characters in a table id or a request id; at least one."""
+"""Characters in a table id, a request id or an owner; at least one."""
 
 MAX_STATUS_LENGTH = 32
 """Characters in a status; at least one."""
@@ -49,6 +49,14 @@ def check_list(status: str | None, limit: int, after: str | None) -> None:
         raise ValueError("not an id for a table")
 
 
+def check_owned(owner: str, status: str) -> None:
+    """Raise ValueError when an argument of `owned` is out of its range."""
+    if not is_id(owner):
+        raise ValueError("not a name for an owner")
+    if not is_text(status, MAX_STATUS_LENGTH):
+        raise ValueError("not a status")
+
+
 def check_time(seconds: float) -> None:
     """Raise ValueError unless these are seconds since the epoch that a store can order by."""
     if not 0 <= seconds < _END_OF_TIME:
@@ -56,11 +64,20 @@ def check_time(seconds: float) -> None:
 
 
 def check_create(
-    table_id: str, state: bytes, status: str, now: float, entry: bytes, request_id: str | None, answer: bytes
+    table_id: str,
+    state: bytes,
+    status: str,
+    now: float,
+    entry: bytes,
+    request_id: str | None,
+    answer: bytes,
+    owner: str | None,
 ) -> None:
     """Raise ValueError when an argument of `create` is out of its range."""
     if not is_id(table_id):
         raise ValueError("not an id for a table")
+    if owner is not None and not is_id(owner):
+        raise ValueError("not a name for an owner")
     _check_step(state, status, now, entry, request_id, answer)
 
 

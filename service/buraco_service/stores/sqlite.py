@@ -67,11 +67,12 @@ class SqliteStore:
         entry: bytes,
         request_id: str | None,
         answer: bytes,
+        owner: str | None = None,
     ) -> None:
         """See `Store.create`."""
-        limits.check_create(table_id, state, status, now, entry, request_id, answer)
+        limits.check_create(table_id, state, status, now, entry, request_id, answer, owner)
         await self._write(
-            lambda db: sqlite_writes.create(db, table_id, state, status, now, entry, request_id, answer),
+            lambda db: sqlite_writes.create(db, table_id, state, status, now, entry, request_id, answer, owner),
             lambda _: self._changed_here(table_id, 1),
         )
 
@@ -80,6 +81,11 @@ class SqliteStore:
         if not limits.is_id(request_id):
             return None
         return await self._read(lambda db: sqlite_reads.created(db, request_id))
+
+    async def owned(self, owner: str, status: str) -> int:
+        """See `Store.owned`."""
+        limits.check_owned(owner, status)
+        return await self._read(lambda db: sqlite_reads.owned(db, owner, status))
 
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""

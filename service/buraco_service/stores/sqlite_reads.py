@@ -45,6 +45,12 @@ def created(db: sqlite3.Connection, request_id: str) -> tuple[str, bytes] | None
     return row
 
 
+def owned(db: sqlite3.Connection, owner: str, status: str) -> int:
+    """See `Store.owned`."""
+    row = db.execute("SELECT count(*) FROM tables WHERE owner = ? AND status = ?", (owner, status)).fetchone()
+    return int(row[0])
+
+
 def remembered(db: sqlite3.Connection, table_id: str, request_id: str) -> Remembered | None:
     """See `Store.remembered`."""
     row = db.execute(

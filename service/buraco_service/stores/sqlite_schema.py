@@ -14,7 +14,7 @@ from buraco_service.stores.base import StoreIncompatible
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _APPLICATION_ID = 0x42755263
 
 # The WAL is copied into the database after so many pages (16 MB): often enough for a quick start after a crash,
@@ -68,6 +68,13 @@ CREATE TABLE records (
     PRIMARY KEY (number, deal)
 ) WITHOUT ROWID
 """
+# What each version added to the one before it; a new database goes through all of them.
+_ADDED = {
+    2: (
+        "ALTER TABLE tables ADD COLUMN owner TEXT",
+        "CREATE INDEX tables_by_owner ON tables (owner, status) WHERE owner IS NOT NULL",
+    ),
+}
 
 
 def log_key(number: int, revision: int) -> int:
@@ -97,10 +104,14 @@ def open_writer(path: Path, patience: float) -> sqlite3.Connection:
         db.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
         db.execute("PRAGMA busy_timeout = 0")  # from here on `patiently` does the waiting
         begin(db, patience)
-        if _check_version(db) == 0:
+        version = _check_version(db)
+        if version == 0:
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        for added in range(max(version, 1) + 1, SCHEMA_VERSION + 1):
+            for statement in _ADDED[added]:
+                db.execute(statement)
         # Written each time: SQLite lets a transaction begin on a read-only file and finds out at the first write.
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         db.execute("COMMIT")

@@ -41,6 +41,7 @@ def create(
     entry: bytes,
     request_id: str | None,
     answer: bytes,
+    owner: str | None,
 ) -> None:
     """See `Store.create`."""
     if request_id is not None:
@@ -50,9 +51,9 @@ def create(
     if db.execute("SELECT 1 FROM tables WHERE table_id = ?", (table_id,)).fetchone():
         raise TableExists(table_id)
     number = db.execute(
-        "INSERT INTO tables (table_id, revision, status, created_at, updated_at, hour, log_start, state)"
-        " VALUES (?, 1, ?, ?, ?, ?, 1, ?)",
-        (table_id, status, now, now, _hour(now), state),
+        "INSERT INTO tables (table_id, revision, status, created_at, updated_at, hour, log_start, state, owner)"
+        " VALUES (?, 1, ?, ?, ?, ?, 1, ?, ?)",
+        (table_id, status, now, now, _hour(now), state, owner),
     ).lastrowid
     assert number is not None
     db.execute("INSERT INTO log VALUES (?, ?)", (log_key(number, 1), entry))

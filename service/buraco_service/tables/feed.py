@@ -182,20 +182,17 @@ class Feed:
 
 
 class Feeds:
-    """All watchers of this replica. `heartbeat` in seconds; `most` bounds the watchers at a time."""
+    """All watchers of this replica. `heartbeat` in seconds."""
 
-    def __init__(self, tables: Tables, *, heartbeat: float, most: int) -> None:
+    def __init__(self, tables: Tables, *, heartbeat: float) -> None:
         self._tables = tables
         self._heartbeat = heartbeat
-        self._most = most
         self._open: set[Subscription] = set()
         self.draining = False
 
     @asynccontextmanager
     async def open(self, table_id: str, claims: SeatClaims | None) -> AsyncIterator[Feed]:
         """A feed of a table, seen from the token's seat or (None) by everybody."""
-        if len(self._open) >= self._most:
-            raise errors.resource_exhausted("watches", self._most)
         async with self._tables.store.subscribe(table_id) as subscription:
             self._open.add(subscription)
             self._tables.metrics.watch_opened()

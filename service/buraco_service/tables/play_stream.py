@@ -10,6 +10,7 @@ from buraco.v1 import table_service_pb2 as pb
 from buraco_rules.moves import Move
 from buraco_rules.seeing import view_of
 from buraco_service import errors
+from buraco_service.admission import charge_request
 from buraco_service.codec.moves import move_to_pb, moves_from_pb
 from buraco_service.codec.views import view_to_pb
 from buraco_service.identity import SeatClaims
@@ -102,10 +103,13 @@ class PlayStream:
         async with self._sending:
             try:
                 self._feed.check()
+                charge_request()
                 accepted = await act(request)
             except errors.ApiError as error:
                 if error.code in _FATAL:
                     raise
+                if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+                    self._tables.metrics.refused(error.reason, error.metadata.get("limit", ""))
                 await self._catch_up()
                 answer = pb.PlayAnswer(request_id=request_id, error=_play_error(error))
             else:
@@ -166,10 +170,13 @@ class PlayStream:
 
 def _play_error(error: errors.ApiError) -> pb.PlayError:
     violations = [int(violation) for violation in error.violations] if isinstance(error, RuleBroken) else []
-    return pb.PlayError(
+    refusal = pb.PlayError(
         code=error.code.value[0],
         reason=error.reason,
         message=error.message,
         metadata=error.metadata,
         violations=violations,  # type: ignore[arg-type]
     )
+    if error.retry_after is not None:
+        refusal.retry_delay.FromMilliseconds(round(error.retry_after * 1000))
+    return refusal

@@ -28,6 +28,8 @@ from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import decode, encode, table_to_pb
 
 _ATTEMPTS: Final = 8
+_TABLE_MAY_END: Final = 10.0
+"""Seconds after which an owner of too many tables may try again: until then one of them may be over."""
 SubmitAnswer = table_service_pb2.SubmitMovesResponse
 
 
@@ -40,15 +42,22 @@ class Accepted(NamedTuple):
 
 
 class Tables:
-    """The use cases. `clock` gives seconds since the epoch."""
+    """The use cases. `clock` gives seconds since the epoch; an owner has `most_owned` unfinished tables at a time."""
 
     def __init__(
-        self, store: Store, tokens: SeatTokens, metrics: Metrics, *, clock: Callable[[], float] = time.time
+        self,
+        store: Store,
+        tokens: SeatTokens,
+        metrics: Metrics,
+        *,
+        clock: Callable[[], float] = time.time,
+        most_owned: int = 1000,
     ) -> None:
         self.store = store
         self.tokens = tokens
         self.metrics = metrics
         self.clock = clock
+        self._most_owned = most_owned
         self.recent = RecentTables()
 
     async def create(
@@ -61,10 +70,13 @@ class Tables:
         master_seed: bytes,
         seeded_by_creator: bool,
         request_id: str,
+        owner: str | None = None,
     ) -> table_service_pb2.CreateTableResponse:
-        """A new table, or the one that this request made before."""
+        """A new table, or the one that this request made before. Raises LIMIT_REACHED for an owner of too many."""
         known = await self.store.created(request_id)
         if known is None:
+            if owner is not None:
+                await self._check_owned(owner)
             table = changes.opened(
                 uuid4().hex,
                 rules,
@@ -86,6 +98,7 @@ class Tables:
                     entry.SerializeToString(),
                     request_id,
                     answer.SerializeToString(),
+                    owner,
                 )
             except AlreadyRemembered:
                 known = await self.store.created(request_id)
@@ -96,6 +109,14 @@ class Tables:
         if known is None:
             raise errors.store_unavailable()
         return table_service_pb2.CreateTableResponse.FromString(known[1])
+
+    async def _check_owned(self, owner: str) -> None:
+        """Counts what is there before one more is written: tables being created meanwhile are not among them."""
+        unfinished = (TableState.WAITING, TableState.PLAYING)
+        count = sum([await self.store.owned(owner, state.status) for state in unfinished])
+        if count >= self._most_owned:
+            message = f"you have as many unfinished tables as an API key may have ({self._most_owned})"
+            raise errors.limit_reached("key_tables", self._most_owned, message, _TABLE_MAY_END)
 
     async def get(self, table_id: str) -> TableValue:
         """The table as it is now."""
@@ -140,8 +161,18 @@ class Tables:
 
         accepted = await self._change(table_id, f"join:{request_id}", decide, answer)
         joined = table_service_pb2.JoinTableResponse.FromString(accepted.answer)
-        joined.token = self.tokens.issue(table_id, joined.seat, joined.token, joined.table.updated_at.seconds)
+        since = joined.table.updated_at.seconds
+        joined.token = self.tokens.issue(table_id, joined.seat, joined.token, since)
+        joined.token_expires_at.FromSeconds(self.tokens.end_of(since))
         return joined
+
+    async def renew(self, table_id: str, claims: SeatClaims) -> table_service_pb2.RenewTokenResponse:
+        """A token of the same seat with a whole life before it. The one before stays good until its own end."""
+        seat = seat_of(await self.get(table_id), claims)
+        now = self.clock()
+        renewed = table_service_pb2.RenewTokenResponse(token=self.tokens.issue(table_id, seat, claims.token_id, now))
+        renewed.token_expires_at.FromSeconds(self.tokens.end_of(now))
+        return renewed
 
     async def leave(self, table_id: str, claims: SeatClaims, request_id: str) -> table_service_pb2.LeaveTableResponse:
         """The seat is given back; the token is void."""

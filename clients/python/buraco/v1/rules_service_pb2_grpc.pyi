@@ -18,6 +18,9 @@ class RulesServiceStub:
 
     A malformed request is INVALID_ARGUMENT with a BadRequest that names every field at fault. Reasons: RULE_SET_UNKNOWN,
     RULE_SET_INVALID, SNAPSHOT_INVALID, REQUEST_INVALID.
+
+    Where the service has API keys, every call needs one, in the metadata `x-api-key: <key>`; else it is UNAUTHENTICATED with
+    API_KEY_MISSING or API_KEY_INVALID. Limits are RESOURCE_EXHAUSTED with LIMIT_REACHED, as in TableService.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -42,6 +45,9 @@ class RulesServiceServicer(metaclass=_abc_1.ABCMeta):
 
     A malformed request is INVALID_ARGUMENT with a BadRequest that names every field at fault. Reasons: RULE_SET_UNKNOWN,
     RULE_SET_INVALID, SNAPSHOT_INVALID, REQUEST_INVALID.
+
+    Where the service has API keys, every call needs one, in the metadata `x-api-key: <key>`; else it is UNAUTHENTICATED with
+    API_KEY_MISSING or API_KEY_INVALID. Limits are RESOURCE_EXHAUSTED with LIMIT_REACHED, as in TableService.
     """
 
     @_abc_1.abstractmethod

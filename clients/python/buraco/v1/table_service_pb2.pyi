@@ -10,7 +10,9 @@ from buraco.v1 import table_pb2 as _table_pb2
 from buraco.v1 import view_pb2 as _view_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
@@ -233,25 +235,76 @@ class JoinTableResponse(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
     TABLE_FIELD_NUMBER: _builtins.int
+    TOKEN_EXPIRES_AT_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     token: _builtins.str
     """To be sent as `authorization: Bearer <token>`. Keep it: it is the seat."""
     @_builtins.property
     def table(self) -> _table_pb2.Table: ...
+    @_builtins.property
+    def token_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When it ends, by the service's clock."""
+
     def __init__(
         self,
         *,
         seat: _builtins.int = ...,
         token: _builtins.str = ...,
         table: _table_pb2.Table | None = ...,
+        token_expires_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table", "token_expires_at", b"token_expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "table", b"table", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "table", b"table", "token", b"token", "token_expires_at", b"token_expires_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___JoinTableResponse: _TypeAlias = JoinTableResponse  # noqa: Y015
+
+@_typing.final
+class RenewTokenRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["table_id", b"table_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenewTokenRequest: _TypeAlias = RenewTokenRequest  # noqa: Y015
+
+@_typing.final
+class RenewTokenResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: _builtins.int
+    TOKEN_EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    token: _builtins.str
+    """For the same seat of the same table."""
+    @_builtins.property
+    def token_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When it ends, by the service's clock."""
+
+    def __init__(
+        self,
+        *,
+        token: _builtins.str = ...,
+        token_expires_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["token_expires_at", b"token_expires_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["token", b"token", "token_expires_at", b"token_expires_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenewTokenResponse: _TypeAlias = RenewTokenResponse  # noqa: Y015
 
 @_typing.final
 class LeaveTableRequest(_message.Message):
@@ -804,6 +857,7 @@ class PlayError(_message.Message):
     MESSAGE_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
     VIOLATIONS_FIELD_NUMBER: _builtins.int
+    RETRY_DELAY_FIELD_NUMBER: _builtins.int
     code: _builtins.int
     """A google.rpc.Code."""
     reason: _builtins.str
@@ -817,6 +871,10 @@ class PlayError(_message.Message):
     def violations(self) -> _containers.RepeatedScalarFieldContainer[_move_pb2.Violation.ValueType]:
         """The rules broken, the principal first."""
 
+    @_builtins.property
+    def retry_delay(self) -> _duration_pb2.Duration:
+        """RetryInfo.retry_delay: when to try again, for errors that pass."""
+
     def __init__(
         self,
         *,
@@ -825,10 +883,11 @@ class PlayError(_message.Message):
         message: _builtins.str = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         violations: _abc.Iterable[_move_pb2.Violation.ValueType] | None = ...,
+        retry_delay: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["retry_delay", b"retry_delay"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "message", b"message", "metadata", b"metadata", "reason", b"reason", "violations", b"violations"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "message", b"message", "metadata", b"metadata", "reason", b"reason", "retry_delay", b"retry_delay", "violations", b"violations"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -35,11 +35,16 @@ class TableServiceStub:
     TABLE_NOT_PLAYING, TABLE_FINISHED
     ABORTED              REVISION_STALE: read the table again
     NOT_FOUND            TABLE_UNKNOWN
-    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED
+    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
-    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo
+    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
+    key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
+    itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE
     INTERNAL             INTERNAL, with the id under which the service logged the cause
+
+    Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
+    for a peer then count for the key, and else for the caller's address.
 
     Every mutating call takes a `request_id` (a UUID made by the client). It is remembered in the same write as the change: a
     repeat of the call gets the first answer and changes nothing. A table remembers its last 512 changes.
@@ -70,6 +75,11 @@ class TableServiceStub:
                 '/buraco.v1.TableService/JoinTable',
                 request_serializer=buraco_dot_v1_dot_table__service__pb2.JoinTableRequest.SerializeToString,
                 response_deserializer=buraco_dot_v1_dot_table__service__pb2.JoinTableResponse.FromString,
+                _registered_method=True)
+        self.RenewToken = channel.unary_unary(
+                '/buraco.v1.TableService/RenewToken',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.RenewTokenRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.RenewTokenResponse.FromString,
                 _registered_method=True)
         self.LeaveTable = channel.unary_unary(
                 '/buraco.v1.TableService/LeaveTable',
@@ -123,11 +133,16 @@ class TableServiceServicer:
     TABLE_NOT_PLAYING, TABLE_FINISHED
     ABORTED              REVISION_STALE: read the table again
     NOT_FOUND            TABLE_UNKNOWN
-    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED
+    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
-    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo
+    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
+    key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
+    itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE
     INTERNAL             INTERNAL, with the id under which the service logged the cause
+
+    Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
+    for a peer then count for the key, and else for the caller's address.
 
     Every mutating call takes a `request_id` (a UUID made by the client). It is remembered in the same write as the change: a
     repeat of the call gets the first answer and changes nothing. A table remembers its last 512 changes.
@@ -155,6 +170,14 @@ class TableServiceServicer:
 
     def JoinTable(self, request, context):
         """Takes a seat. The match starts when the last seat is taken.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RenewToken(self, request, context):
+        """A fresh token for the seat of the token sent, which must still be good; that one stays good until its own end. To be called
+        in time, when half of a token's life is over: an expired token can neither be renewed nor leave its seat.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -239,6 +262,11 @@ def add_TableServiceServicer_to_server(servicer, server):
                     request_deserializer=buraco_dot_v1_dot_table__service__pb2.JoinTableRequest.FromString,
                     response_serializer=buraco_dot_v1_dot_table__service__pb2.JoinTableResponse.SerializeToString,
             ),
+            'RenewToken': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenewToken,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.RenewTokenRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.RenewTokenResponse.SerializeToString,
+            ),
             'LeaveTable': grpc.unary_unary_rpc_method_handler(
                     servicer.LeaveTable,
                     request_deserializer=buraco_dot_v1_dot_table__service__pb2.LeaveTableRequest.FromString,
@@ -297,11 +325,16 @@ class TableService:
     TABLE_NOT_PLAYING, TABLE_FINISHED
     ABORTED              REVISION_STALE: read the table again
     NOT_FOUND            TABLE_UNKNOWN
-    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED
+    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
-    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo
+    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
+    key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
+    itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE
     INTERNAL             INTERNAL, with the id under which the service logged the cause
+
+    Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
+    for a peer then count for the key, and else for the caller's address.
 
     Every mutating call takes a `request_id` (a UUID made by the client). It is remembered in the same write as the change: a
     repeat of the call gets the first answer and changes nothing. A table remembers its last 512 changes.
@@ -405,6 +438,33 @@ class TableService:
             '/buraco.v1.TableService/JoinTable',
             buraco_dot_v1_dot_table__service__pb2.JoinTableRequest.SerializeToString,
             buraco_dot_v1_dot_table__service__pb2.JoinTableResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenewToken(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/RenewToken',
+            buraco_dot_v1_dot_table__service__pb2.RenewTokenRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.RenewTokenResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -22,11 +22,16 @@ class TableServiceStub:
                            TABLE_NOT_PLAYING, TABLE_FINISHED
       ABORTED              REVISION_STALE: read the table again
       NOT_FOUND            TABLE_UNKNOWN
-      UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED
+      UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
       PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
-      RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo
+      RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
+                           key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
+                           itself, without details
       UNAVAILABLE          STORE_UNAVAILABLE
       INTERNAL             INTERNAL, with the id under which the service logged the cause
+
+    Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
+    for a peer then count for the key, and else for the caller's address.
 
     Every mutating call takes a `request_id` (a UUID made by the client). It is remembered in the same write as the change: a
     repeat of the call gets the first answer and changes nothing. A table remembers its last 512 changes.
@@ -40,6 +45,10 @@ class TableServiceStub:
     """Pages through the tables, ordered by id."""
     JoinTable: _aio.UnaryUnaryMultiCallable[_table_service_pb2.JoinTableRequest, _table_service_pb2.JoinTableResponse]
     """Takes a seat. The match starts when the last seat is taken."""
+    RenewToken: _aio.UnaryUnaryMultiCallable[_table_service_pb2.RenewTokenRequest, _table_service_pb2.RenewTokenResponse]
+    """A fresh token for the seat of the token sent, which must still be good; that one stays good until its own end. To be called
+    in time, when half of a token's life is over: an expired token can neither be renewed nor leave its seat.
+    """
     LeaveTable: _aio.UnaryUnaryMultiCallable[_table_service_pb2.LeaveTableRequest, _table_service_pb2.LeaveTableResponse]
     """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once."""
     GetView: _aio.UnaryUnaryMultiCallable[_table_service_pb2.TableServiceGetViewRequest, _table_service_pb2.TableServiceGetViewResponse]
@@ -67,11 +76,16 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
                            TABLE_NOT_PLAYING, TABLE_FINISHED
       ABORTED              REVISION_STALE: read the table again
       NOT_FOUND            TABLE_UNKNOWN
-      UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED
+      UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
       PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
-      RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo
+      RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
+                           key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
+                           itself, without details
       UNAVAILABLE          STORE_UNAVAILABLE
       INTERNAL             INTERNAL, with the id under which the service logged the cause
+
+    Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
+    for a peer then count for the key, and else for the caller's address.
 
     Every mutating call takes a `request_id` (a UUID made by the client). It is remembered in the same write as the change: a
     repeat of the call gets the first answer and changes nothing. A table remembers its last 512 changes.
@@ -107,6 +121,16 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_table_service_pb2.JoinTableRequest, _abc.Awaitable[_table_service_pb2.JoinTableResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.JoinTableResponse]:
         """Takes a seat. The match starts when the last seat is taken."""
+
+    @_abc_1.abstractmethod
+    def RenewToken(
+        self,
+        request: _table_service_pb2.RenewTokenRequest,
+        context: _aio.ServicerContext[_table_service_pb2.RenewTokenRequest, _abc.Awaitable[_table_service_pb2.RenewTokenResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.RenewTokenResponse]:
+        """A fresh token for the seat of the token sent, which must still be good; that one stays good until its own end. To be called
+        in time, when half of a token's life is over: an expired token can neither be renewed nor leave its seat.
+        """
 
     @_abc_1.abstractmethod
     def LeaveTable(

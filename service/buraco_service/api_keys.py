@@ -1,0 +1,93 @@
+"""API keys: which programs may create tables and use the RulesService, where not everybody may.
+
+A caller sends its secret as metadata `x-api-key`. The service keeps a hash of each secret, and calls a caller by the
+key's name: in logs, in the count of its tables, and as the peer whose watches and requests are limited together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Self
+
+import grpc
+
+from buraco_service.errors import ApiError
+
+API_KEY_HEADER: Final = "x-api-key"
+MIN_API_SECRET_BYTES: Final = 16
+_LONGEST_SECRET: Final = 1024
+_KEYED_SERVICE: Final = "/buraco.v1.RulesService/"
+_KEYED_METHOD: Final = "/buraco.v1.TableService/CreateTable"
+
+
+class ApiKeyMissing(ApiError):
+    """The call needs a key (UNAUTHENTICATED, API_KEY_MISSING)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            grpc.StatusCode.UNAUTHENTICATED, "API_KEY_MISSING", f"this call needs an API key: `{API_KEY_HEADER}: <key>`"
+        )
+
+
+class ApiKeyInvalid(ApiError):
+    """The key sent is none of the service's, or there are several (UNAUTHENTICATED, API_KEY_INVALID)."""
+
+    def __init__(self) -> None:
+        super().__init__(grpc.StatusCode.UNAUTHENTICATED, "API_KEY_INVALID", "the API key is not valid")
+
+
+class ApiKey(NamedTuple):
+    """A key by its name and the SHA-256 of its secret."""
+
+    name: str
+    digest: bytes
+
+    @classmethod
+    def of(cls, name: str, secret: bytes) -> Self:
+        """The key with this secret. Secrets are long and random, so that a plain hash hides them."""
+        return cls(name, hashlib.sha256(secret).digest())
+
+
+class ApiKeys:
+    """The keys of one server; none: everybody may do everything, and keys that are sent are not looked at."""
+
+    def __init__(self, keys: Iterable[ApiKey] = ()) -> None:
+        self._keys = tuple(keys)
+
+    def replace(self, keys: Iterable[ApiKey]) -> None:
+        """These count from the next call on. A server with keys stays one: no keys at all are a ValueError."""
+        fresh = tuple(keys)
+        if not fresh:
+            raise ValueError("at least one API key is needed")
+        self._keys = fresh
+
+    def admit(self, path: str, metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
+        """The name of the key that a call of this path carries; None for a call without, where it may come so.
+
+        Raises ApiKeyMissing, and ApiKeyInvalid also for calls that could do without a key.
+        """
+        if not self._keys:
+            return None
+        sent = [value for key, value in metadata if key == API_KEY_HEADER]
+        if not sent:
+            if path.startswith(_KEYED_SERVICE) or path == _KEYED_METHOD:
+                raise ApiKeyMissing
+            return None
+        name = self._name_of(sent[0]) if len(sent) == 1 else None
+        if name is None:
+            raise ApiKeyInvalid
+        return name
+
+    def _name_of(self, sent: str | bytes) -> str | None:
+        secret = sent.encode() if isinstance(sent, str) else sent
+        if len(secret) > _LONGEST_SECRET:
+            return None
+        digest = hashlib.sha256(secret).digest()
+        found = None
+        # All are compared, each in constant time: how long it takes tells nothing.
+        for key in self._keys:
+            if hmac.compare_digest(key.digest, digest):
+                found = key.name
+        return found

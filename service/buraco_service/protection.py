@@ -1,0 +1,56 @@
+"""What protects a server: its certificate, the keys of its tokens and those of its callers, all kept up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from buraco_service import file_watch, identity, logs, setting_kinds, tls
+from buraco_service.api_keys import ApiKeys
+from buraco_service.file_watch import WatchedFiles
+from buraco_service.identity import SeatTokens
+from buraco_service.settings import Settings
+from buraco_service.tls import ServerTls
+
+
+class Protection:
+    """Made of the settings. Files that they name are watched while `follow` runs.
+
+    Raises TlsError and ValueError for files that have become unusable since the settings were read.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        keys = settings.signing_keys
+        if not keys:
+            keys = (identity.random_key(),)
+            logs.get_logger().warning(
+                "no signing keys: seat tokens are void when this process ends, and on other replicas"
+            )
+        self.tokens = SeatTokens(keys, settings.token_ttl)
+        self.api_keys = ApiKeys(settings.api_keys)
+        self.tls: ServerTls | None = None
+        self._interval = settings.reload_interval
+        self._watched: list[WatchedFiles] = []
+        if settings.signing_keys_file is not None:
+            self._watch_signing_keys(settings.signing_keys_file)
+        if settings.api_keys_file is not None:
+            self._watch_api_keys(settings.api_keys_file)
+        if settings.tls != "off":
+            files = tls.of_settings(settings)
+            self.tls = ServerTls(files)
+            self._watched.append(WatchedFiles("certificate", files.paths, self.tls.reload))
+
+    async def follow(self) -> None:
+        """Reads files anew when they change, until cancelled; returns at once if there are none."""
+        await file_watch.follow(self._watched, self._interval)
+
+    def _watch_signing_keys(self, path: Path) -> None:
+        def read() -> None:
+            self.tokens.replace_keys(setting_kinds.signing_keys_of_file(path))
+
+        self._watched.append(WatchedFiles("signing keys", (path,), read))
+
+    def _watch_api_keys(self, path: Path) -> None:
+        def read() -> None:
+            self.api_keys.replace(setting_kinds.api_keys_of_file(path))
+
+        self._watched.append(WatchedFiles("API keys", (path,), read))

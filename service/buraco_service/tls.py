@@ -1,0 +1,89 @@
+"""TLS of the server: certificates from PEM files, which may be exchanged while it serves."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+if TYPE_CHECKING:
+    from buraco_service.settings import Settings
+
+
+class TlsError(Exception):
+    """The files hold no certificate that can be served with; the message says why, and shows nothing of the key."""
+
+
+class TlsFiles:
+    """Certificate (with its chain), its private key, and the CAs of client certificates (None: none are asked for)."""
+
+    def __init__(self, cert: Path, key: Path, client_ca: Path | None = None) -> None:
+        self.cert = cert
+        self.key = key
+        self.client_ca = client_ca
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All files."""
+        return (self.cert, self.key, *([self.client_ca] if self.client_ca else []))
+
+    def read(self) -> Any:
+        """What the files hold, as grpc takes it. Raises TlsError for files that do not make a working certificate.
+
+        grpc would find that out at the first handshake, and tell nobody why.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            # A key that needs a passphrase is refused: nobody is there to type it.
+            context.load_cert_chain(self.cert, self.key, password=_no_passphrase)
+            authorities = None if self.client_ca is None else self.client_ca.read_bytes()
+            if authorities is not None:
+                context.load_verify_locations(cadata=authorities.decode("ascii"))
+                if not context.get_ca_certs():
+                    raise TlsError(f"{self.client_ca} holds no certificate of a CA")
+            pair = (self.key.read_bytes(), self.cert.read_bytes())
+        except ssl.SSLError as error:
+            raise TlsError(f"{self._shown}: {error.reason or 'no PEM'}") from None
+        except OSError as error:
+            raise TlsError(f"{error.filename or self._shown}: {error.strerror}") from None
+        except ValueError as error:
+            raise TlsError(f"{self._shown}: {error}") from None
+        return grpc.ssl_server_certificate_configuration([pair], authorities)
+
+    @property
+    def _shown(self) -> str:
+        return ", ".join(map(str, self.paths))
+
+
+class ServerTls:
+    """The credentials of a server whose certificate may change: connections made after a `reload` get the new one."""
+
+    def __init__(self, files: TlsFiles) -> None:
+        self.files = files
+        self._current = files.read()
+        self.credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
+            self._current, self._fetch, require_client_authentication=files.client_ca is not None
+        )
+
+    def reload(self) -> None:
+        """Reads the files again. Raises TlsError, and serves on with what there was."""
+        self._current = self.files.read()
+
+    def _fetch(self) -> Any:
+        """Called by grpc for each connection, on a thread of its own."""
+        return self._current
+
+
+def of_settings(settings: Settings) -> TlsFiles:
+    """The files that the settings name; only for settings that ask for TLS."""
+    if settings.tls_cert_file is None or settings.tls_key_file is None:
+        raise TlsError("certificate and key are needed")
+    return TlsFiles(
+        settings.tls_cert_file, settings.tls_key_file, settings.tls_client_ca_file if settings.tls == "mtls" else None
+    )
+
+
+def _no_passphrase() -> str:
+    raise ValueError("the private key must not need a passphrase")
