@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from typing import Any
 
 import click
 
 from buraco_bots.bot import BotFactory
 from buraco_bots.fleet import Fleet, Limits
 from buraco_bots.registry import UnknownBot, load
-from buraco_client import BuracoClient
+from buraco_bots.server_access import Access, access_of, access_options
 
 
 @click.command(
@@ -47,24 +48,34 @@ from buraco_client import BuracoClient
     metavar="SECONDS",
     help="Time that running matches get to end after SIGTERM.",
 )
-def fleet(server: str, bots: str, seats_limit: int, courtesy: float, waiting_limit: float, grace: float) -> None:
+@access_options
+def fleet(
+    server: str,
+    bots: str,
+    seats_limit: int,
+    courtesy: float,
+    waiting_limit: float,
+    grace: float,
+    **access: Any,
+) -> None:
     """Let bots sit down wherever seats are free, play, and look for the next table.
 
     SIGTERM or Ctrl-C ends it: no more seats are taken, seats in matches that have not started are given back at once,
     those in running matches after the grace time. A second signal ends it on the spot.
     """
+    reach = access_of(**access)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         makers = [(name.rpartition(":")[2], load(name)) for name in map(str.strip, bots.split(","))]
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
     try:
-        asyncio.run(_run(server, Limits(seats_limit, courtesy, waiting_limit, grace), makers))
+        asyncio.run(_run(server, reach, Limits(seats_limit, courtesy, waiting_limit, grace), makers))
     except asyncio.CancelledError:
         raise SystemExit(1) from None  # told twice
 
 
-async def _run(server: str, limits: Limits, makers: list[tuple[str, BotFactory]]) -> None:
+async def _run(server: str, access: Access, limits: Limits, makers: list[tuple[str, BotFactory]]) -> None:
     stop = asyncio.Event()
     loop, running = asyncio.get_running_loop(), asyncio.current_task()
 
@@ -75,5 +86,5 @@ async def _run(server: str, limits: Limits, makers: list[tuple[str, BotFactory]]
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    async with BuracoClient(server) as client:
+    async with access.client(server) as client:
         await Fleet(client, makers, limits).run(stop)

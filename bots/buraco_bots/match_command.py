@@ -21,7 +21,8 @@ from buraco_bots.registry import UnknownBot, load
 from buraco_bots.report import MatchReport, RecordWrong, to_json
 from buraco_bots.score_sheet import score_sheet
 from buraco_bots.scraping import scrape
-from buraco_client import BuracoClient, BuracoError, InvalidRequest
+from buraco_bots.server_access import Access, access_of, access_options
+from buraco_client import BuracoError, InvalidRequest
 from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 
 METRICS: Final = ("buraco_moves_total", "buraco_deals_finished_total", "buraco_matches_finished_total")
@@ -49,6 +50,7 @@ MAX_TARGET: Final = 1_000_000
 )
 @click.option("--seed", metavar="TEXT", help="The same seed gives the same match.  [default: a new one]")
 @click.option("--server", metavar="HOST:PORT", help="Server to play at.  [default: one started for the match]")
+@access_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def match(
     bots: str,
@@ -58,11 +60,15 @@ def match(
     seed: str | None,
     server: str | None,
     as_json: bool,
+    **access: Any,
 ) -> None:
     """Let bots play a match against each other over gRPC.
 
     Without --server a server is started for the match in a process of its own, with a database that is thrown away.
     """
+    reach = access_of(**access)
+    if server is None and reach.tls is not None:
+        raise click.UsageError("TLS is for a server of others: give --server, too")
     names = _spread([name.strip() for name in bots.split(",")], seats)
     try:
         factories = {name: load(name) for name in names}
@@ -73,7 +79,7 @@ def match(
     seed = secrets.token_hex(8) if seed is None else seed
     contest = Contest(names, tuple(factories[name] for name in names), rule_set, target, seed)
     with _failures(), _terminable(), _server(server) as (address, metrics_address):
-        report = asyncio.run(_play(address, contest, _progress(address, names, as_json=as_json)))
+        report = asyncio.run(_play(address, reach, contest, _progress(address, names, as_json=as_json)))
         metrics = _metrics(metrics_address)
     if as_json:
         click.echo(json.dumps(to_json(report, metrics), indent=2))
@@ -81,8 +87,8 @@ def match(
         _print(report, metrics)
 
 
-async def _play(address: str, contest: Contest, progress: Progress) -> MatchReport:
-    async with BuracoClient(address) as client, progress.following(client):
+async def _play(address: str, access: Access, contest: Contest, progress: Progress) -> MatchReport:
+    async with access.client(address) as client, progress.following(client):
         try:
             return await play_match(client, contest, Audience(progress.began, progress.saw))
         except InvalidRequest as error:

@@ -7,6 +7,7 @@ that resume by themselves and errors as exceptions. Start with `BuracoClient`.
 from buraco_client.backoff import Backoff
 from buraco_client.client import BuracoClient
 from buraco_client.errors import (
+    ApiKeyRejected,
     BuracoError,
     DeadlineExceeded,
     FieldFault,
@@ -24,10 +25,12 @@ from buraco_client.play import PlaySession, PlayUpdate
 from buraco_client.rules import Rules, RulesClient
 from buraco_client.seat import Seat
 from buraco_client.streams import Update
+from buraco_client.tls import Tls
 from buraco_client.unary import new_request_id
 from buraco_client.watch import Watch
 
 __all__ = [
+    "ApiKeyRejected",
     "Backoff",
     "BuracoClient",
     "BuracoError",
@@ -45,6 +48,7 @@ __all__ = [
     "SeatNotYours",
     "TableRefused",
     "TableUnknown",
+    "Tls",
     "TokenRejected",
     "Unavailable",
     "Update",

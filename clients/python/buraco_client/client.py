@@ -12,6 +12,7 @@ from buraco_client.connection import Connection
 from buraco_client.rules import Rules, RulesClient, set_rules
 from buraco_client.seat import Seat
 from buraco_client.streams import StreamSettings
+from buraco_client.token import SeatToken
 from buraco_client.unary import Caller, new_request_id
 from buraco_client.watch import Watch
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     import grpc
+
+    from buraco_client.tls import Tls
 
 
 class BuracoClient:
@@ -38,6 +41,8 @@ class BuracoClient:
         target: str,
         *,
         credentials: grpc.ChannelCredentials | None = None,
+        tls: Tls | None = None,
+        api_key: str | None = None,
         timeout: float = 5.0,
         heartbeat_timeout: float = 30.0,
         patience: float = 60.0,
@@ -47,22 +52,30 @@ class BuracoClient:
         """Opens nothing yet: the first call connects.
 
         `target`: `host:port` or another name that gRPC resolves; calls are spread over all its addresses.
-        `credentials`: for TLS; absent: plain text.
+        `tls`: the files for TLS, or `credentials` made otherwise; absent: plain text.
+        `api_key`: the secret that the service may want for creating tables and for the rules. Over plain text
+        everybody on the way can read it, as they can the tokens of seats.
         `timeout`: seconds for a call, all its tries together.
         `heartbeat_timeout`: seconds of silence after which a stream counts as broken; must be longer than
         the service's interval of heartbeats.
         `patience`: seconds for which a stream that broke, or one that cannot be opened, is tried again.
         `backoff`: waits between tries. `options`: gRPC channel options, added to the client's own or in
-        place of them.
+        place of them. Raises OSError when a file of `tls` cannot be read.
         """
         asyncio.get_running_loop()
         backoff = backoff or Backoff()
+        if tls is not None:
+            if credentials is not None:
+                raise ValueError("give tls or credentials, not both")
+            credentials, options = tls.credentials(), {**tls.options(), **(options or {})}
         self._channel = open_channel(target, credentials, options or {})
+        metadata = () if api_key is None else (("x-api-key", api_key),)
         self._connection = Connection(
             rules=rules_service_pb2_grpc.RulesServiceStub(self._channel),
             tables=table_service_pb2_grpc.TableServiceStub(self._channel),
-            call=Caller(timeout, backoff),
+            call=Caller(timeout, backoff, metadata),
             streams=StreamSettings(heartbeat_timeout, patience, backoff),
+            metadata=metadata,
         )
         #: The rules without a table.
         self.rules = RulesClient(self._connection)
@@ -159,11 +172,17 @@ class BuracoClient:
             timeout=timeout,
             request_id=request_id,
         )
-        return Seat(self._connection, table_id, answer.seat, answer.token, answer.table)
+        expires_at = answer.token_expires_at.seconds if answer.HasField("token_expires_at") else None
+        token = SeatToken(self._connection, table_id, answer.token, expires_at)
+        return Seat(self._connection, table_id, answer.seat, token, answer.table)
 
-    def seat(self, table_id: str, seat: int, token: str) -> Seat:
-        """A seat taken earlier, of its token. Nothing is checked before its first call."""
-        return Seat(self._connection, table_id, seat, token)
+    def seat(self, table_id: str, seat: int, token: str, *, expires_at: float | None = None) -> Seat:
+        """A seat taken earlier, of its token. Nothing is checked before its first call.
+
+        `expires_at`: as `Seat.token_expires_at` said; absent: the token is not renewed by itself before a
+        first `Seat.renew`.
+        """
+        return Seat(self._connection, table_id, seat, SeatToken(self._connection, table_id, token, expires_at))
 
     async def view(
         self, table_id: str, *, timeout: float | None = None
@@ -180,7 +199,7 @@ class BuracoClient:
 
         `after_revision`: only what came after it, without the state first.
         """
-        return Watch(self._connection, table_id, (), after_revision)
+        return Watch(self._connection, table_id, None, after_revision)
 
     async def get_record(
         self, table_id: str, *, after_deal: int = 0, page_size: int = 0, timeout: float | None = None

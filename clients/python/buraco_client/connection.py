@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from buraco.v1.rules_service_pb2_grpc import RulesServiceStub
     from buraco.v1.table_service_pb2_grpc import TableServiceStub
     from buraco_client.streams import StreamSettings
-    from buraco_client.unary import Caller
+    from buraco_client.unary import Caller, Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +20,5 @@ class Connection:
     tables: TableServiceStub
     call: Caller
     streams: StreamSettings
+    metadata: Metadata = ()
+    """What goes with every stream; calls bring it along by themselves."""

@@ -90,6 +90,10 @@ class TokenRejected(BuracoError):
     """The seat token is missing, invalid or expired."""
 
 
+class ApiKeyRejected(BuracoError):
+    """The service wants an API key for this call, or does not know the one it got."""
+
+
 class SeatNotYours(BuracoError):
     """The token is another table's, or of a player who left."""
 
@@ -120,6 +124,8 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "TOKEN_MISSING": TokenRejected,
     "TOKEN_INVALID": TokenRejected,
     "TOKEN_EXPIRED": TokenRejected,
+    "API_KEY_MISSING": ApiKeyRejected,
+    "API_KEY_INVALID": ApiKeyRejected,
     "SEAT_NOT_YOURS": SeatNotYours,
     "LIMIT_REACHED": LimitReached,
     "STORE_UNAVAILABLE": Unavailable,
@@ -184,4 +190,7 @@ def from_rpc_error(error: grpc.aio.AioRpcError) -> BuracoError:
 def from_play_error(error: table_service_pb2.PlayError) -> BuracoError:
     """The exception for an error that came as an answer on a play stream."""
     code = _CODES.get(error.code, grpc.StatusCode.UNKNOWN)
-    return _class_of(code, error.reason)(code, error.reason, error.message, error.metadata, tuple(error.violations))
+    retry_after = error.retry_delay.ToTimedelta().total_seconds() if error.HasField("retry_delay") else None
+    return _class_of(code, error.reason)(
+        code, error.reason, error.message, error.metadata, tuple(error.violations), retry_after=retry_after
+    )

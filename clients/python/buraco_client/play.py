@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from buraco.v1 import move_pb2
     from buraco_client.connection import Connection
-    from buraco_client.unary import Metadata
+    from buraco_client.token import SeatToken
 
     _Call = grpc.aio.StreamStreamCall[table_service_pb2.PlayTableRequest, table_service_pb2.PlayTableResponse]
 
@@ -64,10 +64,10 @@ class PlaySession(AsyncIterator[PlayUpdate]):
     other.
     """
 
-    def __init__(self, connection: Connection, table_id: str, metadata: Metadata, legal_moves: bool) -> None:
+    def __init__(self, connection: Connection, table_id: str, token: SeatToken, legal_moves: bool) -> None:
         self._connection = connection
         self._table_id = table_id
-        self._metadata = metadata
+        self._token = token
         self._legal_moves = legal_moves
         self._cursor = Cursor()
         self._outage = Outage(connection.streams)
@@ -215,7 +215,9 @@ class PlaySession(AsyncIterator[PlayUpdate]):
 
     async def _stream(self) -> BuracoError:
         """Runs one stream to its end; returns why it ended."""
-        call = self._connection.tables.PlayTable(metadata=self._metadata, wait_for_ready=True)
+        metadata = await self._token.fresh()
+        opened_with = self._token.text
+        call = self._connection.tables.PlayTable(metadata=(*self._connection.metadata, *metadata), wait_for_ready=True)
         loop = asyncio.get_running_loop()
         try:
             # The watchdog cannot help here: cancelling a call that has no connection yet does not wake its writer.
@@ -236,8 +238,11 @@ class PlaySession(AsyncIterator[PlayUpdate]):
                     return draining()
                 self._heard = loop.time()
                 self._receive(message)
+                if self._token.due:
+                    await self._token.fresh()
         except grpc.aio.AioRpcError as error:
-            return from_rpc_error(error)
+            failure = from_rpc_error(error)
+            return draining() if self._token.outlived(failure, opened_with) else failure
         except TimeoutError:
             return broken("no connection to the service")
         except asyncio.CancelledError:

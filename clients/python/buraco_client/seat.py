@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from buraco.v1 import move_pb2, table_pb2
     from buraco_client.connection import Connection
+    from buraco_client.token import SeatToken
 
 
 class Seat:
@@ -31,25 +32,37 @@ class Seat:
         connection: Connection,
         table_id: str,
         seat: int,
-        token: str,
+        token: SeatToken,
         table: table_pb2.Table | None = None,
     ) -> None:
         self._connection = connection
-        self._metadata = (("authorization", f"Bearer {token}"),)
+        self._token = token
         self.table_id = table_id
         #: The number of the seat, clockwise from 0; its side is `seat % 2`.
         self.seat = seat
-        #: Whoever holds the token holds the seat: keep it, and keep it secret.
-        self.token = token
         #: The table as it was when the seat was taken; None for a seat made of a token that was kept.
         self.table = table
+
+    @property
+    def token(self) -> str:
+        """Whoever holds the token holds the seat: keep it, and keep it secret. It changes when it is renewed."""
+        return self._token.text
+
+    @property
+    def token_expires_at(self) -> float | None:
+        """When the token ends, in seconds since the epoch; None when that is not known."""
+        return self._token.expires_at
+
+    async def renew(self, *, timeout: float | None = None) -> None:
+        """Exchanges the token for a fresh one. The seat does so by itself when half of the token's life is over."""
+        await self._token.renew(timeout=timeout)
 
     async def view(self, *, timeout: float | None = None) -> table_service_pb2.TableServiceGetViewResponse:
         """What the seat may know, and the revision it is of. Without a view until the match starts."""
         return await self._connection.call(
             self._connection.tables.GetView,
             table_service_pb2.TableServiceGetViewRequest(table_id=self.table_id),
-            metadata=self._metadata,
+            metadata=await self._token.fresh(),
             timeout=timeout,
         )
 
@@ -60,7 +73,7 @@ class Seat:
         return await self._connection.call(
             self._connection.tables.ListLegalMoves,
             table_service_pb2.TableServiceListLegalMovesRequest(table_id=self.table_id),
-            metadata=self._metadata,
+            metadata=await self._token.fresh(),
             timeout=timeout,
         )
 
@@ -83,7 +96,7 @@ class Seat:
             table_service_pb2.SubmitMovesRequest(
                 table_id=self.table_id, moves=moves, revision=revision, request_id=request_id
             ),
-            metadata=self._metadata,
+            metadata=await self._token.fresh(),
             timeout=timeout,
             request_id=request_id,
             revision=revision,
@@ -100,7 +113,7 @@ class Seat:
         return await self._connection.call(
             self._connection.tables.UndoMove,
             table_service_pb2.UndoMoveRequest(table_id=self.table_id, revision=revision, request_id=request_id),
-            metadata=self._metadata,
+            metadata=await self._token.fresh(),
             timeout=timeout,
             request_id=request_id,
             revision=revision,
@@ -112,7 +125,7 @@ class Seat:
         answer = await self._connection.call(
             self._connection.tables.LeaveTable,
             table_service_pb2.LeaveTableRequest(table_id=self.table_id, request_id=request_id),
-            metadata=self._metadata,
+            metadata=await self._token.fresh(),
             timeout=timeout,
             request_id=request_id,
         )
@@ -123,7 +136,7 @@ class Seat:
 
         `after_revision`: only what came after it, without the state first.
         """
-        return Watch(self._connection, self.table_id, self._metadata, after_revision)
+        return Watch(self._connection, self.table_id, self._token, after_revision)
 
     def play(self, *, legal_moves: bool = True) -> PlaySession:
         """A two-way stream for watching and playing at the least cost a move; see `PlaySession`.
@@ -131,4 +144,4 @@ class Seat:
         `legal_moves`: whether a PlayTurn with the view and the legal moves comes whenever the seat is to
         move.
         """
-        return PlaySession(self._connection, self.table_id, self._metadata, legal_moves)
+        return PlaySession(self._connection, self.table_id, self._token, legal_moves)

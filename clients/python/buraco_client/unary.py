@@ -35,9 +35,11 @@ class Caller:
     repeat with the first answer.
     """
 
-    def __init__(self, timeout: float, backoff: Backoff) -> None:
+    def __init__(self, timeout: float, backoff: Backoff, metadata: Metadata = ()) -> None:
+        """`metadata` goes with every call."""
         self._timeout = timeout
         self._backoff = backoff
+        self._metadata = metadata
 
     async def __call__(
         self,
@@ -54,6 +56,7 @@ class Caller:
         remaining = self._timeout if timeout is None else timeout
         deadline = clock() + remaining
         failures = 0
+        metadata = (*self._metadata, *metadata)
         while True:
             try:
                 return await method(request, timeout=remaining, metadata=metadata)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from buraco_client.connection import Connection
+    from buraco_client.token import SeatToken
     from buraco_client.unary import Metadata
 
 
@@ -36,11 +37,13 @@ class Watch(AsyncIterator[Update]):
     """
 
     def __init__(
-        self, connection: Connection, table_id: str, metadata: Metadata, after_revision: int | None = None
+        self, connection: Connection, table_id: str, token: SeatToken | None, after_revision: int | None = None
     ) -> None:
         self._connection = connection
         self._table_id = table_id
-        self._metadata = metadata
+        self._token = token
+        # The token that the stream was opened with.
+        self._opened_with = ""
         self._cursor = Cursor(after_revision)
         self._outage = Outage(connection.streams)
         # After the last revision of a finished table nothing comes.
@@ -101,7 +104,10 @@ class Watch(AsyncIterator[Update]):
         try:
             response = await self._read()
         except grpc.aio.AioRpcError as error:
-            raise from_rpc_error(error) from error
+            failure = from_rpc_error(error)
+            if self._token is not None and self._token.outlived(failure, self._opened_with):
+                failure = draining()
+            raise failure from error
         except TimeoutError:
             raise broken(f"nothing was heard for {self._connection.streams.silence} s") from None
         if response is None:
@@ -116,9 +122,13 @@ class Watch(AsyncIterator[Update]):
 
     async def _read(self) -> table_service_pb2.WatchTableResponse | None:
         """The next message; None at the end of the stream."""
+        metadata = await self._proof()
         if self._call is None:
             request = table_service_pb2.WatchTableRequest(table_id=self._table_id, after_revision=self._cursor.revision)
-            self._call = self._connection.tables.WatchTable(request, metadata=self._metadata, wait_for_ready=True)
+            self._call = self._connection.tables.WatchTable(
+                request, metadata=(*self._connection.metadata, *metadata), wait_for_ready=True
+            )
+            self._opened_with = "" if self._token is None else self._token.text
         async with asyncio.timeout(self._connection.streams.silence):
             message = await self._call.read()
         return message if isinstance(message, table_service_pb2.WatchTableResponse) else None
@@ -128,11 +138,15 @@ class Watch(AsyncIterator[Update]):
         answer = await self._connection.call(
             self._connection.tables.GetTable,
             table_service_pb2.GetTableRequest(table_id=self._table_id),
-            metadata=self._metadata,
+            metadata=await self._proof(),
         )
         self._unsure = False
         if answer.table.state == table_pb2.TABLE_STATE_FINISHED:
             self._cursor.finishes_at(answer.table.revision)
+
+    async def _proof(self) -> Metadata:
+        """What is sent for the seat, kept fresh while the stream goes on; nothing for everybody's view."""
+        return () if self._token is None else await self._token.fresh()
 
     def _over(self) -> bool:
         return self._closed or self._cursor.finished
