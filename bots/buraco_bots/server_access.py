@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 
 from buraco_client import BuracoClient, Tls
 
+API_KEY_VARIABLE: Final = "BURACO_CLIENT_API_KEY"
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -40,20 +42,24 @@ def access_of(
     tls_cert_file: Path | None,
     tls_key_file: Path | None,
     tls_server_name: str | None,
-    api_key: str | None,
     api_key_file: Path | None,
 ) -> Access:
-    """The Access that the options describe. Raises click.UsageError where they contradict each other."""
+    """The Access that the options and the key in the environment describe.
+
+    Raises click.UsageError where they contradict each other.
+    """
     described = any([tls_ca_file, tls_cert_file, tls_key_file, tls_server_name])
     if (tls_cert_file is None) is not (tls_key_file is None):
         raise click.UsageError("--tls-cert-file and --tls-key-file go together")
+    # Every user of a machine can read command lines: the key itself has no option.
+    api_key = os.environ.get(API_KEY_VARIABLE) or None
     if api_key is not None and api_key_file is not None:
-        raise click.UsageError("an API key comes from BURACO_CLIENT_API_KEY or --api-key-file, not from both")
+        raise click.UsageError(f"an API key comes from {API_KEY_VARIABLE} or --api-key-file, not from both")
     if api_key_file is not None:
         api_key = _secret(api_key_file)
     return Access(
         tls=Tls(tls_ca_file, tls_cert_file, tls_key_file, tls_server_name) if tls or described else None,
-        api_key=api_key or None,
+        api_key=api_key,
     )
 
 
@@ -76,8 +82,6 @@ _OPTIONS: Final = (
     click.option(
         "--api-key-file",
         type=_FILE,
-        help="File with the API key to create tables with; or the key itself in BURACO_CLIENT_API_KEY.",
+        help=f"File with the API key to create tables with; or the key itself in {API_KEY_VARIABLE}.",
     ),
-    # Every user of a machine can read command lines, so that the key itself comes from the environment alone.
-    click.option("--api-key", envvar="BURACO_CLIENT_API_KEY", hidden=True, expose_value=True),
 )

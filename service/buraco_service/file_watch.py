@@ -31,25 +31,29 @@ class WatchedFiles:
         read()
         self._log = logs.get_logger()
 
-    def look(self) -> None:
+    async def look(self) -> None:
         """Reads them if they changed. Files that cannot be used are told once, and what was read before stays."""
-        stamp = self._stamp()
+        # On other threads: a file system may be slow, and the loop has calls to answer.
+        stamp = await asyncio.to_thread(self._stamp)
         if stamp == self._seen:
             return
+        problem = await asyncio.to_thread(self._problem)
+        # Exchanged while they were read: what was read may be a mixture. The next look reads them once more.
+        if stamp != await asyncio.to_thread(self._stamp):
+            return
+        self._seen = stamp
+        if problem is None:
+            self._log.info("changed files are in use", what=self._what)
+        else:
+            self._log.error("changed files cannot be used, those before are kept", what=self._what, cause=problem)
+
+    def _problem(self) -> str | None:
+        """Reads the files; why they cannot be used, if so."""
         try:
             self._read()
         except Exception as error:  # noqa: BLE001 - whatever the files hold, the service goes on
-            problem = str(error)
-        else:
-            problem = ""
-        # Exchanged while they were read: what was read may be a mixture. The next look reads them once more.
-        if stamp != self._stamp():
-            return
-        self._seen = stamp
-        if problem:
-            self._log.error("changed files cannot be used, those before are kept", what=self._what, cause=problem)
-        else:
-            self._log.info("changed files are in use", what=self._what)
+            return str(error) or type(error).__name__
+        return None
 
     def _stamp(self) -> Stamp:
         return tuple([_stamp(path) for path in self._paths])
@@ -60,8 +64,7 @@ async def follow(watched: Sequence[WatchedFiles], interval: float) -> None:
     while watched:
         await asyncio.sleep(interval)
         for files in watched:
-            # A file system may be slow, and the loop has calls to answer.
-            await asyncio.to_thread(files.look)
+            await files.look()
 
 
 def _stamp(path: Path) -> tuple[int, int, int, int] | None:

@@ -23,6 +23,7 @@ from buraco_rules.presets import PRESETS
 from buraco_service.codec.moves import move_to_pb
 from buraco_service.identity import SeatTokens, SigningKey
 from buraco_service.metrics import Metrics
+from buraco_service.protection import Protection
 from buraco_service.serve import compose
 from buraco_service.server import BuracoServer
 from buraco_service.settings import Settings
@@ -61,16 +62,25 @@ class Replica(NamedTuple):
         return decode(stored.state, stored.revision)
 
     @contextlib.asynccontextmanager
-    async def connected(self) -> AsyncIterator[Replica]:
+    async def connected(self, credentials: grpc.ChannelCredentials | None = None) -> AsyncIterator[Replica]:
         """The same server through a connection of its own."""
         assert self.server.address is not None
-        async with grpc.aio.insecure_channel(self.server.address, options=_OWN_CONNECTION) as channel:
+        async with connection(self.server.address, credentials) as channel:
             yield self._replace(channel=channel, tables=pb_grpc.TableServiceStub(channel))
 
 
+def connection(address: str, credentials: grpc.ChannelCredentials | None = None) -> grpc.aio.Channel:
+    """A channel that shares its connection with no other; plain text without credentials."""
+    if credentials is None:
+        return grpc.aio.insecure_channel(address, options=_OWN_CONNECTION)
+    return grpc.aio.secure_channel(address, credentials, options=_OWN_CONNECTION)
+
+
 @contextlib.asynccontextmanager
-async def serving(path: Path, **changes: Any) -> AsyncIterator[Replica]:
-    """A replica that keeps its tables in a file. `changes` are settings."""
+async def serving(
+    path: Path, *, credentials: grpc.ChannelCredentials | None = None, **changes: Any
+) -> AsyncIterator[Replica]:
+    """A replica that keeps its tables in a file. `changes` are settings; `credentials` the client's, for TLS."""
     plain = Settings(
         port=0,
         metrics_port=-1,
@@ -82,14 +92,15 @@ async def serving(path: Path, **changes: Any) -> AsyncIterator[Replica]:
     )
     settings = dataclasses.replace(plain, **changes)
     metrics = Metrics(rules.id for rules in PRESETS)
-    tokens = SeatTokens(settings.signing_keys, settings.token_ttl)
+    protection = Protection(settings)
+    tokens = protection.tokens
     store = await open_store(settings.store)
     application = compose(settings, metrics, store, tokens)
-    server = BuracoServer(settings, metrics, store, application.services, application.on_drain)
+    server = BuracoServer(settings, metrics, store, application.services, application.on_drain, protection)
     await server.start()
     assert server.address is not None
     try:
-        async with grpc.aio.insecure_channel(server.address, options=_OWN_CONNECTION) as channel:
+        async with connection(server.address, credentials) as channel:
             stub = pb_grpc.TableServiceStub(channel)
             yield Replica(server, store, metrics, tokens, settings, channel, stub)
     finally:
@@ -176,13 +187,13 @@ class Player(NamedTuple):
         return Play(self.replica.tables.PlayTable(metadata=self.metadata, timeout=PATIENCE))
 
 
-async def create(replica: Replica, **fields: Any) -> table_pb2.Table:
+async def create(replica: Replica, *, metadata: Metadata = (), **fields: Any) -> table_pb2.Table:
     """CreateTable, by default one deal of Classic for two with known cards."""
     if "rule_set" not in fields:
         fields.setdefault("rule_set_id", RULE_SET)
     plain: dict[str, Any] = {"seats": 2, "target_score": 0, "seed": SEED, "request_id": new_id()}
     request = pb.CreateTableRequest(**plain | fields)
-    return (await replica.tables.CreateTable(request, timeout=PATIENCE)).table
+    return (await replica.tables.CreateTable(request, metadata=metadata, timeout=PATIENCE)).table
 
 
 async def get(replica: Replica, table_id: str) -> table_pb2.Table:

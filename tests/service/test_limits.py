@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,32 @@ import grpc.aio
 import pytest
 
 from buraco.v1 import table_service_pb2 as pb
+from buraco_rules.moves import DrawStock
+from buraco_service.api_keys import ApiKey
+from buraco_service.stores.base import Commit
 from tests.service.refusals import gathered, read_refusal, refused
 from tests.service.scripts import dealt, plain_turn
-from tests.service.serving import Replica, get, serving, start, unchanged, watch
+from tests.service.serving import (
+    PATIENCE,
+    Metadata,
+    Replica,
+    create,
+    get,
+    join,
+    new_id,
+    serving,
+    start,
+    unchanged,
+    watch,
+)
 
 MOST = 3
+SECRETS = {"lobby": "a secret of sixteen bytes or more", "bots": "another secret of that kind"}
+
+
+def bearing_key(secret: str) -> Metadata:
+    """The metadata of a call with an API key."""
+    return (("x-api-key", secret),)
 
 
 @pytest.fixture
@@ -57,6 +79,120 @@ async def test_room_after_a_watch_has_ended(replica: Replica) -> None:
         await updates.expect("state")
 
 
+async def test_watches_of_a_peer(tmp_path: Path) -> None:
+    """A peer has so many watches, by its API key if it has one and else by its address; others have room."""
+    keys = tuple([ApiKey.of(name, SECRETS[name].encode()) for name in ("lobby", "bots")])
+    lobby, bots = (bearing_key(SECRETS[name]) for name in ("lobby", "bots"))
+    async with serving(tmp_path / "tables.db", max_peer_watches=2, api_keys=keys) as replica:
+        table_id = (await create(replica, metadata=lobby)).id
+        for metadata in (lobby, bots, ()):
+            for _ in range(2):
+                await watch(replica, table_id, metadata=metadata).expect("state")
+            refusal = await refused(watch(replica, table_id, metadata=metadata).next())
+            assert refusal.short == ("RESOURCE_EXHAUSTED", "LIMIT_REACHED")
+            assert refusal.metadata == {"limit": "peer_watches", "maximum": "2"}
+            assert refusal.retry_after
+        labels = {"reason": "LIMIT_REACHED", "limit": "peer_watches"}
+        assert replica.metrics.registry.get_sample_value("buraco_refusals_total", labels) == 3
+
+
+@pytest.mark.parametrize("proxies", [0, 1])
+async def test_watches_behind_a_proxy(tmp_path: Path, proxies: int) -> None:
+    """What a proxy tells of the caller's address counts only where a proxy is known to be there."""
+    async with serving(tmp_path / "tables.db", max_peer_watches=1, trusted_proxies=proxies) as replica:
+        table_id = (await create(replica)).id
+        first, second = ((("x-forwarded-for", f"198.51.100.{number}"),) for number in (1, 2))
+        await watch(replica, table_id, metadata=first).expect("state")
+        assert (await refused(watch(replica, table_id, metadata=first).next())).metadata["limit"] == "peer_watches"
+        other = watch(replica, table_id, metadata=second)
+        if proxies:
+            await other.expect("state")
+        else:
+            assert (await refused(other.next())).metadata["limit"] == "peer_watches"
+
+
+async def test_streams_that_never_open(tmp_path: Path) -> None:
+    """A play stream on which nothing is ever sent counts, too."""
+    async with serving(tmp_path / "tables.db", max_watches=1) as replica:
+        players = await start(replica)
+        silent = replica.tables.PlayTable(metadata=players[0].metadata)
+        figures = replica.metrics.method("BIDI_STREAM", "buraco.v1.TableService", "PlayTable")
+        async with asyncio.timeout(PATIENCE):
+            while not figures.started:
+                await get(replica, players[0].table_id)
+        refusal = await refused(watch(replica, players[0].table_id).next())
+        assert refusal.metadata == {"limit": "watches", "maximum": "1"}
+        silent.cancel()
+
+
+async def test_rate_of_calls(tmp_path: Path) -> None:
+    """A peer that sends more requests than it may is told when to go on, and then it may."""
+    async with serving(tmp_path / "tables.db", max_request_rate=5, max_request_burst=4) as replica:
+        table_id = (await create(replica)).id
+        for _ in range(3):
+            await get(replica, table_id)
+        refusal = await refused(get(replica, table_id))
+        assert refusal.short == ("RESOURCE_EXHAUSTED", "LIMIT_REACHED")
+        assert refusal.metadata == {"limit": "request_rate", "maximum": "5"}
+        assert refusal.retry_after is not None
+        assert 0 < refusal.retry_after <= 0.2
+        await asyncio.sleep(refusal.retry_after + 0.01)
+        assert (await get(replica, table_id)).id == table_id
+
+
+async def test_rate_of_moves_on_a_stream(tmp_path: Path) -> None:
+    """Moves on a play stream count as calls do: one too many is answered with the time to wait, and not made."""
+    async with serving(tmp_path / "tables.db", max_request_rate=1, max_request_burst=5) as replica:
+        players = await start(replica)
+        mover = players[dealt().seat_to_move]
+        stream = await mover.play()
+        await stream.expect("state")
+        assert (await stream.accepted(await stream.submit(DrawStock()))).revision == 4
+        denied = await stream.denied(await stream.submit(*plain_turn(dealt()).moves[1:]))
+        assert (denied.code, denied.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], "LIMIT_REACHED")
+        assert dict(denied.metadata) == {"limit": "request_rate", "maximum": "1"}
+        assert 0 < denied.retry_delay.ToTimedelta().total_seconds() <= 1
+        assert (await replica.table(mover.table_id)).revision == 4
+        labels = {"reason": "LIMIT_REACHED", "limit": "request_rate"}
+        assert replica.metrics.registry.get_sample_value("buraco_refusals_total", labels) == 1
+
+
+async def test_guessed_keys_are_counted(tmp_path: Path) -> None:
+    """Who guesses API keys is slowed down like everybody else, by address."""
+    keys = (ApiKey.of("lobby", SECRETS["lobby"].encode()),)
+    limits: dict[str, Any] = {"max_request_rate": 1, "max_request_burst": 2}
+    async with serving(tmp_path / "tables.db", api_keys=keys, **limits) as replica:
+        reasons = [(await refused(create(replica, metadata=bearing_key(f"guess {n}")))).reason for n in range(3)]
+        assert reasons == ["API_KEY_INVALID", "API_KEY_INVALID", "LIMIT_REACHED"]
+        assert (await create(replica, metadata=bearing_key(SECRETS["lobby"]))).id
+
+
+async def test_tables_of_a_key(tmp_path: Path) -> None:
+    """A key has so many unfinished tables, on all replicas together; a repeated request is answered all the same."""
+    keys = tuple([ApiKey.of(name, SECRETS[name].encode()) for name in ("lobby", "bots")])
+    lobby, bots = (bearing_key(SECRETS[name]) for name in ("lobby", "bots"))
+    settings: dict[str, Any] = {"api_keys": keys, "max_key_tables": 2}
+    path = tmp_path / "tables.db"
+    async with serving(path, **settings) as here, serving(path, **settings) as there:
+        request_id = new_id()
+        playing = await create(here, metadata=lobby, request_id=request_id)
+        await create(there, metadata=lobby)
+        players = [await join(here, playing.id) for _ in range(2)]
+        for replica in (here, there):
+            with unchanged(replica):
+                refusal = await refused(create(replica, metadata=lobby))
+                assert refusal.short == ("RESOURCE_EXHAUSTED", "LIMIT_REACHED")
+                assert refusal.metadata == {"limit": "key_tables", "maximum": "2"}
+                assert refusal.retry_after
+        assert (await create(there, metadata=lobby, request_id=request_id)).id == playing.id
+        assert (await create(there, metadata=bots)).id
+        stored = await here.store.load(players[0].table_id)
+        await here.store.commit(
+            Commit(stored.table_id, stored.revision, stored.state, "finished", stored.updated_at, b"", None, b"")
+        )
+        assert (await create(there, metadata=lobby)).id
+
+
 async def test_concurrent_calls(tmp_path: Path) -> None:
     """Calls beyond the limit are refused at once and change nothing; streams are counted apart."""
     async with serving(tmp_path / "tables.db", max_concurrent_calls=1) as replica:
@@ -89,3 +225,19 @@ async def test_largest_message(tmp_path: Path) -> None:
         call: Any = replica.channel.unary_unary("/buraco.v1.TableService/GetTable")
         answer = pb.GetTableResponse.FromString(await call(request))
         assert answer.table.id == players[0].table_id
+
+
+async def test_too_large_message(tmp_path: Path) -> None:
+    """A message over the limit is refused with its size, on streams as well; one far over it by gRPC itself."""
+    async with serving(tmp_path / "tables.db", max_message_bytes=4096) as replica:
+        players = await start(replica)
+        call: Any = replica.channel.unary_unary("/buraco.v1.TableService/GetTable")
+        stream: Any = replica.channel.stream_stream("/buraco.v1.TableService/PlayTable")
+        for sent in (call(b"x" * 4097), stream(iter([b"x" * 4097]), metadata=players[0].metadata).read()):
+            refusal = await refused(sent)
+            assert refusal.short == ("RESOURCE_EXHAUSTED", "LIMIT_REACHED")
+            assert refusal.metadata == {"limit": "message_bytes", "maximum": "4096"}
+            assert refusal.retry_after == 3600
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await call(b"x" * 10_000)
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED

@@ -34,6 +34,7 @@ from tests.service.serving import (
     create,
     get,
     join,
+    join_raw,
     new_id,
     old_token,
     public_view,
@@ -289,3 +290,56 @@ async def test_token_that_expires_on_a_stream(tmp_path: Path) -> None:
         assert (await refused(busy.next())).short == ("UNAUTHENTICATED", "TOKEN_EXPIRED")
         assert (await get(replica, table_id)).revision == 4
     await server.stop()
+
+
+def expiry(token: str) -> int:
+    """When a token ends."""
+    ends: int = jwt.decode(token, options={"verify_signature": False})["exp"]
+    return ends
+
+
+async def renewed(player: Player) -> pb.RenewTokenResponse:
+    """RenewToken."""
+    request = pb.RenewTokenRequest(table_id=player.table_id)
+    return await player.replica.tables.RenewToken(request, metadata=player.metadata)
+
+
+async def test_renewed_token(replica: Replica) -> None:
+    """A good token gets one with a whole life before it, for the same seat; both hold, and nothing changes."""
+    players = await start(replica)
+    mover = players[dealt().seat_to_move]
+    late = mover._replace(token=old_token(mover, age=replica.settings.token_ttl - 60))
+    with unchanged(replica):
+        answer = await renewed(late)
+    assert answer.token_expires_at.seconds == expiry(answer.token)
+    assert expiry(answer.token) - time.time() > replica.settings.token_ttl - 60
+    fresh = mover._replace(token=answer.token)
+    assert claims_of(fresh)["jti"] == claims_of(mover)["jti"]
+    assert (await fresh.submit(DrawStock())).revision == 4
+    assert (await late.look()).view.seat == mover.seat
+    assert (await renewed(fresh)).token
+
+
+async def test_end_of_a_joined_token(replica: Replica) -> None:
+    """Who joins is told when the token ends."""
+    table = await create(replica)
+    joined = await join_raw(replica, table.id)
+    assert joined.token_expires_at.seconds == expiry(joined.token)
+
+
+async def test_token_that_cannot_be_renewed(replica: Replica) -> None:
+    """A token that is missing, over, another table's or of a seat given back is not renewed."""
+    players, others = await start(replica), await start(replica)
+    life = replica.settings.token_ttl
+    request = pb.RenewTokenRequest(table_id=players[0].table_id)
+    assert (await refused(replica.tables.RenewToken(request))).short == ("UNAUTHENTICATED", "TOKEN_MISSING")
+    over = players[0]._replace(token=old_token(players[0], age=life + 1))
+    assert (await refused(renewed(over))).short == ("UNAUTHENTICATED", "TOKEN_EXPIRED")
+    foreign = players[0]._replace(token=others[0].token)
+    assert (await refused(renewed(foreign))).short == ("PERMISSION_DENIED", "SEAT_NOT_YOURS")
+    fresh = players[0]._replace(token=(await renewed(players[0])).token)
+    await fresh.leave()
+    for gone in (players[0], fresh):
+        assert (await refused(renewed(gone))).short == ("PERMISSION_DENIED", "SEAT_NOT_YOURS")
+    nowhere = players[0]._replace(table_id="nowhere")
+    assert (await refused(renewed(nowhere))).short == ("INVALID_ARGUMENT", "REQUEST_INVALID")

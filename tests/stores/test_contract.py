@@ -399,6 +399,44 @@ async def test_tables_are_listed_by_status(store: Store) -> None:
     assert len(await ids(None, 10, None)) == 6
 
 
+# ---- owned ----
+
+
+async def test_tables_of_an_owner_are_counted(store_factory: StoreFactory) -> None:
+    """Tables are counted by owner and status, whichever process made or changed them; those of nobody never are."""
+    here, there = await store_factory(), await store_factory()
+    assert await here.owned("ann", "waiting") == 0
+    for number, (store, owner) in enumerate([(here, "ann"), (there, "ann"), (here, "bo"), (there, None)]):
+        await store.create(f"t{number}", b"state", "waiting", 1.0, b"entry", None, b"answer", owner)
+    for store in (here, there):
+        assert await store.owned("ann", "waiting") == 2
+        assert await store.owned("bo", "waiting") == 1
+        assert await store.owned("an", "waiting") == 0
+    await there.commit(step("t0", 1, status="playing"))
+    for store in (here, there):
+        assert (await store.owned("ann", "waiting"), await store.owned("ann", "playing")) == (1, 1)
+    await here.commit(step("t0", 2, status="playing"))
+    await here.commit(step("t0", 3, status="finished"))
+    assert [await there.owned("ann", status) for status in ("waiting", "playing", "finished")] == [1, 0, 1]
+
+
+async def test_refused_create_is_not_counted(store: Store) -> None:
+    """A create that was refused, or repeats another one, counts for nobody."""
+    await store.create("t", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann")
+    with pytest.raises(TableExists):
+        await store.create("t", b"state", "waiting", 1.0, b"entry", "other", b"answer", "ann")
+    with pytest.raises(AlreadyRemembered):
+        await store.create("t2", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann")
+    assert await store.owned("ann", "waiting") == 1
+
+
+async def test_expired_tables_are_not_counted(store: Store) -> None:
+    """A table that is removed no longer counts."""
+    await store.create("t", b"state", "waiting", 1.0, b"entry", None, b"answer", "ann")
+    assert await store.expire(2.0, 10) == 1
+    assert await store.owned("ann", "waiting") == 0
+
+
 # ---- expire ----
 
 
@@ -617,6 +655,10 @@ _BROKEN: dict[str, Callable[[Store], Awaitable[object]]] = {
     "create before time": lambda store: create(store, "new", now=-1.0),
     "create without time": lambda store: create(store, "new", now=float("nan")),
     "create with an empty request id": lambda store: create(store, "new", request_id=""),
+    "create for nobody": lambda store: store.create("u", b"", "s", 1.0, b"", None, b"", ""),
+    "create for a long name": lambda store: store.create("u", b"", "s", 1.0, b"", None, b"", "x" * (MAX_ID_LENGTH + 1)),
+    "tables of nobody": lambda store: store.owned("", "waiting"),
+    "tables without status": lambda store: store.owned("ann", ""),
     "commit with a long status": lambda store: store.commit(step("t", 1, status="x" * (MAX_STATUS_LENGTH + 1))),
     "commit after time": lambda store: store.commit(step("t", 1, now=float("inf"))),
     "commit with a long request id": lambda store: store.commit(step("t", 1, request_id="x" * (MAX_ID_LENGTH + 1))),
@@ -691,6 +733,7 @@ async def test_closed_store_refuses(store: Store) -> None:
         *_questions_about(store, "t"),
         lambda: create(store, "new"),
         lambda: store.created("r"),
+        lambda: store.owned("ann", "waiting"),
         lambda: store.remembered("t", "r"),
         lambda: store.commit(step("t", 1)),
         lambda: store.list(None, 1, None),

@@ -286,6 +286,24 @@ async def test_unknown_schema_is_refused(file: Path, statements: str, message: s
     assert content(file) == before
 
 
+async def test_older_schema_is_brought_up_to_date(file: Path) -> None:
+    """A database of the first version is used as it is; what came later has no value in it."""
+    store = await SqliteStore.open(file)
+    await create(store, "t")
+    await store.close()
+    with contextlib.closing(sqlite3.connect(file)) as db:
+        db.executescript("DROP INDEX tables_by_owner; ALTER TABLE tables DROP COLUMN owner; PRAGMA user_version = 1")
+    for _ in range(2):
+        store = await SqliteStore.open(file)
+        assert (await store.load("t")).state == b"state 1"
+        await store.close()
+    store = await SqliteStore.open(file)
+    assert await store.owned("ann", "waiting") == 0
+    await store.create("u", b"state", "waiting", 1.0, b"entry", None, b"answer", "ann")
+    assert await store.owned("ann", "waiting") == 1
+    await store.close()
+
+
 async def test_database_of_another_program_is_refused(file: Path) -> None:
     """A database with any other tables in it is not taken over: not even its journal mode changes."""
     with contextlib.closing(sqlite3.connect(file)) as db:
