@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
-from google.protobuf import any_pb2
+from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2
 
 from buraco.v1 import move_pb2, table_service_pb2
 from buraco_client import (
+    ApiKeyRejected,
     BuracoError,
     DeadlineExceeded,
     FieldFault,
@@ -58,6 +59,8 @@ async def error_of(client: BuracoClient, script: Script, step: Step) -> BuracoEr
         (CODE.UNAUTHENTICATED, "TOKEN_MISSING", TokenRejected),
         (CODE.UNAUTHENTICATED, "TOKEN_INVALID", TokenRejected),
         (CODE.UNAUTHENTICATED, "TOKEN_EXPIRED", TokenRejected),
+        (CODE.UNAUTHENTICATED, "API_KEY_MISSING", ApiKeyRejected),
+        (CODE.UNAUTHENTICATED, "API_KEY_INVALID", ApiKeyRejected),
         (CODE.PERMISSION_DENIED, "SEAT_NOT_YOURS", SeatNotYours),
         (CODE.RESOURCE_EXHAUSTED, "LIMIT_REACHED", LimitReached),
         (CODE.DEADLINE_EXCEEDED, "", DeadlineExceeded),
@@ -152,11 +155,13 @@ def test_play_error_becomes_the_same_exception() -> None:
             message="no",
             metadata={"index": "1"},
             violations=[move_pb2.VIOLATION_GAP, move_pb2.VIOLATION_TOO_FEW_NATURALS],
+            retry_delay=duration_pb2.Duration(nanos=250_000_000),
         )
     )
     assert type(error) is RuleBroken
     assert (error.code, error.reason, error.message) == (CODE.FAILED_PRECONDITION, "GAP", "no")
     assert error.metadata == {"index": "1"}
+    assert error.retry_after == 0.25
     assert error.violations == (move_pb2.VIOLATION_GAP, move_pb2.VIOLATION_TOO_FEW_NATURALS)
 
 

@@ -10,8 +10,8 @@ import pytest
 from buraco_rules.moves import DrawStock
 from buraco_service.file_watch import WatchedFiles
 from buraco_service.settings import Settings, load
+from tests.certificates import Mounted
 from tests.service.announcing import Announcing
-from tests.service.certificates import Mounted
 from tests.service.refusals import refused
 from tests.service.scripts import dealt
 from tests.service.serving import create, get, join, serving, start
