@@ -118,6 +118,22 @@ fmt: setup ## Format code and protos, apply the safe lint fixes
 	$(BIN)/ruff format --quiet
 	$(BIN)/buf format --write protos
 
+# ---- dependencies ----------------------------------------------------------------------------------
+
+AUDIT := .venv/audit
+.PHONY: audit
+# Not among the gates: it asks a service on the network, and its answer changes without a change here.
+audit: $(AUDIT)/.installed ## Ask for known vulnerabilities of everything the locks pin (AUDIT_ARGS=…; needs the network)
+	for lock in deploy/requirements.lock tests/requirements.lock tests/grpcurl.lock; do
+		$(AUDIT)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off $(AUDIT_ARGS) --requirement "$$lock"
+	done
+
+$(AUDIT)/.installed: tests/audit.lock | .venv/.made
+	$(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/python -m pip --disable-pip-version-check --quiet install \
+		--require-hashes --no-deps --only-binary :all: -r $<
+	@touch $@
+
 # ---- the contract ----------------------------------------------------------------------------------
 
 # generate FOLDER: the Python package of the contract, whole, into FOLDER/buraco.
@@ -181,6 +197,7 @@ lock: setup ## Write the locks anew from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(COMPILE) --group grpcurl --output-file tests/grpcurl.lock
 	$(COMPILE) --fork-strategy fewest --group bench --constraint tests/requirements.lock --output-file tests/bench.lock
 	$(COMPILE) --group mutation --constraint tests/requirements.lock --output-file tests/mutation/requirements.lock
+	$(COMPILE) --group audit --only-binary :all: --output-file tests/audit.lock
 
 # ---- cleaning --------------------------------------------------------------------------------------
 

@@ -26,7 +26,8 @@ DEVELOPMENT_LOCK = ROOT / "tests" / "requirements.lock"
 GRPCURL_LOCK = ROOT / "tests" / "grpcurl.lock"
 BENCH_LOCK = ROOT / "tests" / "bench.lock"
 MUTATION_LOCK = ROOT / "tests" / "mutation" / "requirements.lock"
-LOCKS = (RUNTIME_LOCK, DEVELOPMENT_LOCK, GRPCURL_LOCK, BENCH_LOCK, MUTATION_LOCK)
+AUDIT_LOCK = ROOT / "tests" / "audit.lock"
+LOCKS = (RUNTIME_LOCK, DEVELOPMENT_LOCK, GRPCURL_LOCK, BENCH_LOCK, MUTATION_LOCK, AUDIT_LOCK)
 GENERATED = "clients/python/buraco"
 PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 OWN_PACKAGES = [package for package in PACKAGES if package != GENERATED]
@@ -241,8 +242,9 @@ def test_locks_agree() -> None:
         (GRPCURL_LOCK, group("grpcurl")),
         (BENCH_LOCK, group("bench")),
         (MUTATION_LOCK, group("mutation")),
+        (AUDIT_LOCK, group("audit")),
     ],
-    ids=["runtime", "development", "grpcurl", "bench", "mutation"],
+    ids=["runtime", "development", "grpcurl", "bench", "mutation", "audit"],
 )
 def test_lock_is_current(lock: Path, requirements: list[Requirement]) -> None:
     """A lock pins every requirement of pyproject.toml at a version that pyproject.toml allows."""
