@@ -68,6 +68,8 @@ class SeatClaims(NamedTuple):
     token_id: str
     issued_at: int
     expires_at: int
+    kid: str
+    """The key that signed it."""
 
 
 class _KeySet:
@@ -85,7 +87,8 @@ class _KeySet:
 
     def _prove(self, token: str) -> SeatClaims:
         try:
-            secret = self._secrets[jwt.get_unverified_header(token)["kid"]]
+            kid = jwt.get_unverified_header(token)["kid"]
+            secret = self._secrets[kid]
             claims: dict[str, Any] = jwt.decode(
                 token,
                 secret,
@@ -110,7 +113,11 @@ class _KeySet:
             type(n) is not int for n in (seat, issued_at, expires_at)
         ):
             raise TokenInvalid
-        return SeatClaims(table_id, seat, token_id, issued_at, expires_at)
+        return SeatClaims(table_id, seat, token_id, issued_at, expires_at, kid)
+
+    def has(self, kid: str) -> bool:
+        """Whether a key of this name is among them."""
+        return kid in self._secrets
 
 
 class SeatTokens:
@@ -151,9 +158,15 @@ class SeatTokens:
         if len(token) > MAX_TOKEN_LENGTH:
             raise TokenInvalid
         claims = self._keys.proven(token)
+        self.check(claims, now)
+        return claims
+
+    def check(self, claims: SeatClaims, now: float) -> None:
+        """Raises TokenExpired or TokenInvalid once a token that was verified is over, or its key gone."""
         if now >= claims.expires_at:
             raise TokenExpired
-        return claims
+        if not self._keys.has(claims.kid):
+            raise TokenInvalid
 
 
 def bearer(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:

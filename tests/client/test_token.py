@@ -17,10 +17,11 @@ from tests.client.scripted import events, forever, refuse, send, state, turn
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.client.scripted import Script, Service
+    from tests.client.scripted import Script, Service, Step
 
 VIEW = table_service_pb2.TableServiceGetViewResponse(revision=3)
 LONG = 7 * 86_400
+REVOKED = refuse(grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
 EXPIRED = refuse(grpc.StatusCode.UNAUTHENTICATED, "TOKEN_EXPIRED")
 
 
@@ -95,13 +96,14 @@ async def test_failed_renewal_harms_nobody(client: BuracoClient, script: Script)
     assert len(script.requests["RenewToken"]) == 1
 
 
-async def test_watch_outlives_its_token(client: BuracoClient, script: Script) -> None:
-    """A watch that the service ends for its old token goes on with the new one."""
+@pytest.mark.parametrize("over", [EXPIRED, REVOKED])
+async def test_watch_outlives_its_token(client: BuracoClient, script: Script, over: Step) -> None:
+    """A watch that the service ends for its old token, or that token's key, goes on with the new one."""
 
     async def first(request: Any, context: Any) -> None:
         await send(context, state(3))
         await seat.renew()
-        await EXPIRED(request, context)
+        await over(request, context)
 
     async def second(request: Any, context: Any) -> None:
         await send(context, events(4))

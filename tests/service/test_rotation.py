@@ -14,7 +14,7 @@ from tests.certificates import Mounted
 from tests.service.announcing import Announcing
 from tests.service.refusals import refused
 from tests.service.scripts import dealt
-from tests.service.serving import create, get, join, serving, start
+from tests.service.serving import create, get, join, serving, start, watch
 
 FIRST = "the first secret of these tests, 32 and more"
 SECOND = "the second secret of these tests, 32 and more"
@@ -54,10 +54,16 @@ async def test_rotated_signing_keys(tmp_path: Path, secrets: Mounted, log_stream
         late = await join(replica, table.id)
         assert [jwt.get_unverified_header(player.token)["kid"] for player in (early, late)] == ["old", "new"]
         assert (await early.look()).view.seat == 0
+        private, public = early.watch(), watch(replica, table.id)
+        for stream in (private, public):
+            await stream.expect("state")
         secrets.put(keys=f"new {SECOND}\n")
         await log_stream.wait_for(partial(told, log_stream, RELOADED, 2))
         assert (await refused(early.look())).short == ("UNAUTHENTICATED", "TOKEN_INVALID")
         assert (await late.look()).view.seat == 1
+        await late.leave()
+        assert (await refused(private.next())).short == ("UNAUTHENTICATED", "TOKEN_INVALID")
+        assert (await public.expect("events")).events[0].seat_changed.seat == 1
     assert not any(secret in log_stream.getvalue() for secret in (FIRST, SECOND))
 
 

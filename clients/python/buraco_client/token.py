@@ -68,8 +68,8 @@ class SeatToken:
         self._plan(_LEAST_PAUSE)
 
     def outlived(self, error: BuracoError, used: str) -> bool:
-        """Whether a stream ended only because the token it was opened with did: there is a newer one."""
-        return isinstance(error, TokenRejected) and error.reason == "TOKEN_EXPIRED" and used != self.text
+        """Whether a stream was ended for the token it was opened with, and there is a newer one."""
+        return isinstance(error, TokenRejected) and used != self.text
 
     def _plan(self, pause: float) -> None:
         if self.expires_at is not None:

@@ -12,7 +12,7 @@ from buraco_rules.seeing import view_of
 from buraco_service import errors
 from buraco_service.codec.events import redacted_event
 from buraco_service.codec.views import view_to_pb
-from buraco_service.identity import SeatClaims, TokenExpired
+from buraco_service.identity import SeatClaims
 from buraco_service.stores.base import HistoryGone, Subscription, TableNotFound
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
@@ -67,7 +67,7 @@ class Feed:
         """The changes since the last call, in order; those from the revision `before` on are left for later.
 
         `woken`: `wait` has just returned, and its word is taken for how far there is to go; else the store is asked.
-        Where they are no longer kept, the watcher is told so and gets the whole state. Raises TokenExpired as `check`.
+        Where they are no longer kept, the watcher is told so and gets the whole state. Raises as `check` does.
         """
         self.check()
         updates: list[Update] = []
@@ -89,9 +89,9 @@ class Feed:
         return updates
 
     def check(self) -> None:
-        """Raise TokenExpired once the watcher's token is good for nothing more: a stream can outlive it."""
-        if self._claims is not None and self._tables.clock() >= self._claims.expires_at:
-            raise TokenExpired
+        """Raise TokenExpired or TokenInvalid once the watcher's token is over or its key gone."""
+        if self._claims is not None:
+            self._tables.tokens.check(self._claims, self._tables.clock())
 
     async def wait(self) -> bool:
         """Wait until something may have happened; False when nothing was sent for the time of a heartbeat."""
