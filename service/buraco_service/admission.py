@@ -58,7 +58,7 @@ class Admission:
     def enter(self, call: CallContext, context: _Context, *, stream: bool) -> Callable[[], None]:
         """Lets a call in; what is returned is to be called when it ends. Raises the ApiError of one that is refused."""
         try:
-            call.caller = self._api_keys.admit(call.method, context.invocation_metadata() or ())
+            call.caller = self._api_keys.admit(call.method, call.metadata)
         finally:
             # Who guesses keys is not spared the count.
             peer = self._peer(call, context) if stream or self._rate is not None else ""
@@ -82,7 +82,7 @@ class Admission:
     def _peer(self, call: CallContext, context: _Context) -> str:
         if call.caller is not None:
             return f"key {call.caller}"
-        return address_of(context.peer(), context.invocation_metadata() or (), self._limits.trusted_proxies)
+        return address_of(context.peer(), call.metadata, self._limits.trusted_proxies)
 
     def _charge(self, peer: str) -> None:
         if self._rate is None:

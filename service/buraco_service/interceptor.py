@@ -85,9 +85,10 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     ) -> _Handler | None:
         """Called by grpc for every call, before its message has arrived."""
         path = handler_call_details.method
-        given = _request_id(handler_call_details.invocation_metadata)
+        metadata = handler_call_details.invocation_metadata
+        given = _request_id(metadata)
         request_id = given or f"{self._prefix}-{next(self._ids):x}"
-        call = CallContext(path, request_id, given is not None, time.perf_counter())
+        call = CallContext(path, request_id, given is not None, time.perf_counter(), metadata)
         # This task is the call's own, and the handler runs in it.
         current_call.set(call)
         wrapped = self._wrapped.get(path)

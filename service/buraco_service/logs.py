@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from json.encoder import encode_basestring_ascii
@@ -41,12 +41,21 @@ _WITHHELD = frozenset(
 
 
 class CallContext:
-    """What the lines of one call have in common. `started` is a time of time.perf_counter()."""
+    """What is known of one call, of which its lines tell something. `started` is a time of time.perf_counter()."""
 
-    __slots__ = ("caller", "charge", "method", "request_id", "request_id_given", "started", "table_id")
+    __slots__ = ("caller", "charge", "metadata", "method", "request_id", "request_id_given", "started", "table_id")
 
-    def __init__(self, method: str, request_id: str, request_id_given: bool, started: float) -> None:
+    def __init__(
+        self,
+        method: str,
+        request_id: str,
+        request_id_given: bool,
+        started: float,
+        metadata: Iterable[tuple[str, str | bytes]] = (),
+    ) -> None:
         self.method = method
+        # As grpc has it at hand: asking for it later has it made anew. It is never logged.
+        self.metadata = metadata
         self.request_id = request_id
         # Whether the caller chose it.
         self.request_id_given = request_id_given
