@@ -158,10 +158,10 @@ async def test_rate_of_moves_on_a_stream(tmp_path: Path) -> None:
         stream = await mover.play()
         await stream.expect("state")
         assert (await stream.accepted(await stream.submit(DrawStock()))).revision == 4
-        for _ in range(100):
-            denied = await stream.denied(await stream.undo())
-            if denied.reason == "LIMIT_REACHED":
-                break
+        denied = await stream.denied(await stream.undo())
+        async with asyncio.timeout(PATIENCE):
+            while denied.reason != "LIMIT_REACHED":
+                denied = await stream.denied(await stream.undo())
         assert (denied.code, denied.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], "LIMIT_REACHED")
         assert dict(denied.metadata) == {"limit": "request_rate", "maximum": "1"}
         assert 0 < denied.retry_delay.ToTimedelta().total_seconds() <= 1
