@@ -154,7 +154,9 @@ def configure(
     shared.append(structlog.processors.TimeStamper(fmt="iso"))
     rendering: list[Processor]
     if console:
-        rendering = [structlog.dev.ConsoleRenderer(colors=target.isatty())]
+        # The usual tracebacks show the values of variables, tokens and hidden cards among them.
+        plain = structlog.dev.plain_traceback
+        rendering = [structlog.dev.ConsoleRenderer(colors=target.isatty(), exception_formatter=plain)]
     else:
         rendering = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
     structlog.configure(

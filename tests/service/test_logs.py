@@ -163,6 +163,38 @@ def test_tracebacks_stay_in_their_line() -> None:
         assert line["exception"].endswith("ValueError: broken")
 
 
+@pytest.mark.parametrize("format", ["json", "console"])
+def test_tracebacks_show_no_values(format: logs.Format) -> None:
+    """A traceback names the exception and the places, and shows the value of no variable on the way."""
+    stream = io.StringIO()
+    logs.configure("info", format, stream=stream)
+
+    def fail(token: str) -> None:
+        raise ValueError(len(token))
+
+    for log in (logs.get_logger().exception, logging.getLogger("library").exception):
+        try:
+            fail("seen"[::-1] * 3)
+        except ValueError:
+            log("failed")
+    logs.flush()
+    assert stream.getvalue().count("ValueError: 12") == 2
+    assert "neesnees" not in stream.getvalue()
+
+
+def test_caller_of_a_call() -> None:
+    """The lines of a call with an API key tell the key's name."""
+    stream = io.StringIO()
+    logs.configure("info", "json", stream=stream)
+    made = call()
+    made.caller = "lobby"
+    logs.current_call.set(made)
+    logs.get_logger().info("something")
+    logs.call_log()(made, "OK", 0.001, None)
+    logs.flush()
+    assert [line["caller"] for line in lines(stream)] == ["lobby", "lobby"]
+
+
 async def test_info_is_written_soon_and_warnings_at_once() -> None:
     """In a running loop info lines wait a moment for company; a warning brings all that came before it."""
     stream = Announcing()
