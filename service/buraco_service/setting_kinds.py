@@ -113,22 +113,22 @@ def store_url() -> Kind:
 
 def signing_keys() -> Kind:
     """Keys of seat tokens."""
-    return _keys(lambda raw: _signing(in_line(raw, MIN_SECRET_BYTES)), MIN_SECRET_BYTES)
+    return _keys(lambda raw: _signing(in_line(raw, MIN_SECRET_BYTES, distinct=True)), MIN_SECRET_BYTES)
 
 
 def api_keys() -> Kind:
     """Keys of callers, of which only hashes are kept."""
-    return _keys(lambda raw: _api(in_line(raw, MIN_API_SECRET_BYTES)), MIN_API_SECRET_BYTES)
+    return _keys(lambda raw: _api(in_line(raw, MIN_API_SECRET_BYTES, distinct=False)), MIN_API_SECRET_BYTES)
 
 
 def signing_keys_of_file(path: Path) -> tuple[SigningKey, ...]:
     """The keys in a file, the signing one first. The ValueError for a bad file never quotes what may be a secret."""
-    return _signing(read_file(path, MIN_SECRET_BYTES))
+    return _signing(read_file(path, MIN_SECRET_BYTES, distinct=True))
 
 
 def api_keys_of_file(path: Path) -> tuple[ApiKey, ...]:
     """The callers' keys in a file. The ValueError for a bad file never quotes what may be a secret."""
-    return _api(read_file(path, MIN_API_SECRET_BYTES))
+    return _api(read_file(path, MIN_API_SECRET_BYTES, distinct=False))
 
 
 def _keys(read: Callable[[str], Any], least: int) -> Kind:

@@ -103,7 +103,10 @@ class Settings:
         "none",
     ] = dataclasses.field(default=(), repr=False)
     api_keys_file: Annotated[
-        Path | None, kinds.path(), "File with those keys, written like that of the signing keys.", "none"
+        Path | None,
+        kinds.path(),
+        "File with those keys, one a line; a name may stand twice while its secret is exchanged.",
+        "none",
     ] = None
     reload_interval: Annotated[
         float,

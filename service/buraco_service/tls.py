@@ -62,18 +62,19 @@ class ServerTls:
 
     def __init__(self, files: TlsFiles) -> None:
         self.files = files
-        self._current = files.read()
+        self._fresh: Any = None
         self.credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
-            self._current, self._fetch, require_client_authentication=files.client_ca is not None
+            files.read(), self._fetch, require_client_authentication=files.client_ca is not None
         )
 
     def reload(self) -> None:
         """Reads the files again. Raises TlsError, and serves on with what there was."""
-        self._current = self.files.read()
+        self._fresh = self.files.read()
 
     def _fetch(self) -> Any:
-        """Called by grpc for each connection, on a thread of its own."""
-        return self._current
+        """Called by grpc for each connection, on a thread of its own; None keeps what it has, sessions included."""
+        fresh, self._fresh = self._fresh, None
+        return fresh
 
 
 def of_settings(settings: Settings) -> TlsFiles:

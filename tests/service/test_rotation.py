@@ -88,7 +88,7 @@ async def test_broken_signing_keys(tmp_path: Path, secrets: Mounted, log_stream:
 
 
 async def test_rotated_api_keys(tmp_path: Path, secrets: Mounted, log_stream: Announcing) -> None:
-    """API keys come and go with their file."""
+    """API keys come and go with their file; while a secret is exchanged its name may have both."""
     secrets.put(keys=f"lobby {FIRST}\n")
     path = secrets.path("keys")
     keys = settings_of(api_keys=path).api_keys
@@ -96,9 +96,13 @@ async def test_rotated_api_keys(tmp_path: Path, secrets: Mounted, log_stream: An
         first, second = ((("x-api-key", secret),) for secret in (FIRST, SECOND))
         table = await create(replica, metadata=first)
         assert (await refused(create(replica, metadata=second))).reason == "API_KEY_INVALID"
-        secrets.put(keys=f"lobby {SECOND}\n")
+        secrets.put(keys=f"lobby {SECOND}\nlobby {FIRST}\n")
         await log_stream.wait_for(partial(told, log_stream, RELOADED, 1))
-        assert (await create(replica, metadata=second)).id != table.id
+        for metadata in (first, second):
+            assert (await create(replica, metadata=metadata)).id != table.id
+        assert await replica.store.owned("lobby", "waiting") == 3
+        secrets.put(keys=f"lobby {SECOND}\n")
+        await log_stream.wait_for(partial(told, log_stream, RELOADED, 2))
         assert (await refused(create(replica, metadata=first))).reason == "API_KEY_INVALID"
         assert (await get(replica, table.id)).id == table.id
 
