@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ class Access:
     """What a command needs besides the server's address."""
 
     tls: Tls | None = None
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
 
     def client(self, server: str) -> BuracoClient:
         """A client of the server, to be made on the event loop."""

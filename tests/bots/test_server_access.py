@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from buraco_bots.match_command import match
+from buraco_bots.server_access import Access
 from buraco_client import ApiKeyRejected, BuracoClient, Tls, Unavailable
 from tests.certificates import Authority
 
@@ -82,6 +83,11 @@ def options(folder: Path) -> list[str]:
 def tls_of(folder: Path) -> Tls:
     """The same for a client."""
     return Tls(folder / "server-ca.crt", folder / "client.crt", folder / "client.key")
+
+
+def test_access_shows_no_key() -> None:
+    """What a command needs to get in can be shown without showing the key."""
+    assert SECRET not in repr(Access(api_key=SECRET))
 
 
 def test_match_over_mutual_tls(folder: Path, address: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,5 +20,5 @@ class Connection:
     tables: TableServiceStub
     call: Caller
     streams: StreamSettings
-    metadata: Metadata = ()
+    metadata: Metadata = field(default=(), repr=False)
     """What goes with every stream; calls bring it along by themselves."""
