@@ -7,6 +7,9 @@ their names are withheld.
 JSON lines below warning level are written in batches, a twentieth of a second late at most: a write gives the
 processor to grpc's other threads, which costs a busy server more than making the line. Warnings and errors are
 written at once, with all that came before them.
+
+Where several processes write to one stream, each line tells its worker, and a write takes no more than the system
+leaves in one piece, so that lines stay whole.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ import asyncio
 import atexit
 import hashlib
 import logging
+import select
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from json.encoder import encode_basestring_ascii
@@ -34,6 +38,8 @@ TableIds = Literal["plain", "hashed"]
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _DELAY = 0.05
+# Bytes that a pipe takes without mixing them with another process's.
+_WHOLE = select.PIPE_BUF
 _WITHHELD = frozenset(
     {"api_key", "authorization", "card", "cards", "deal", "hand", "hands", "moves", "pots", "secret", "seed"}
     | {"signing_keys", "snapshot", "state", "stock", "token", "view"}
@@ -77,9 +83,11 @@ LogCall = Callable[[CallContext, str, float, str | None], None]
 class _Lines:
     """Writes lines to a stream. It is both what structlog logs to and a stream for the standard library."""
 
-    def __init__(self, stream: TextIO, batched: bool) -> None:
+    def __init__(self, stream: TextIO, batched: bool, shared: bool) -> None:
         self._stream = stream
         self._batched = batched
+        # With other processes.
+        self._shared = shared
         # Lines, or what makes them.
         self._pending: deque[str | Callable[[], str]] = deque()
         self._writing = threading.Lock()
@@ -123,14 +131,15 @@ class _Lines:
                 line = self._pending.popleft()
                 lines.append(line if isinstance(line, str) else line())
             if lines and not self._stream.closed:
-                self._stream.write("\n".join(lines) + "\n")
-                self._stream.flush()
+                for text in _in_pieces(lines) if self._shared else ["\n".join(lines) + "\n"]:
+                    self._stream.write(text)
+                    self._stream.flush()
 
 
 class _Output:
     """Where the logs of this process go now; `log_call` only if calls have a way of their own."""
 
-    lines = _Lines(sys.stderr, batched=False)
+    lines = _Lines(sys.stderr, batched=False, shared=False)
     log_call: LogCall | None = None
 
 
@@ -139,18 +148,22 @@ def configure(
     format: Format = "auto",
     table_ids: TableIds = "plain",
     stream: TextIO | None = None,
+    worker: int | None = None,
 ) -> None:
     """Sends the logs of this process (structlog's and the standard library's) to a stream, else to stderr.
 
-    With the format "auto" a terminal gets coloured lines, anything else JSON, one object a line.
+    With the format "auto" a terminal gets coloured lines, anything else JSON, one object a line. The number of
+    a worker, if given, stands in every line; other processes may then write to the same stream.
     """
     target = sys.stderr if stream is None else stream
     console = format == "console" or (format == "auto" and target.isatty())
     flush()
-    _Output.lines = lines = _Lines(target, batched=not console)
+    _Output.lines = lines = _Lines(target, batched=not console, shared=worker is not None)
     shared: list[Processor] = [_add_call, structlog.processors.add_log_level, _withhold]
     if table_ids == "hashed":
         shared.append(_hash_table_id)
+    if worker is not None:
+        shared.append(partial(_add_worker, worker))
     shared.append(structlog.processors.TimeStamper(fmt="iso"))
     rendering: list[Processor]
     if console:
@@ -180,7 +193,8 @@ def configure(
     # At debug level asyncio and grpc tell about every selector and every cancelled call.
     for chatty in ("asyncio", "grpc"):
         logging.getLogger(chatty).setLevel(max(_LEVELS[level], logging.WARNING))
-    _Output.log_call = None if console else _json_call_log(lines, level, hashed if table_ids == "hashed" else str)
+    shown = hashed if table_ids == "hashed" else str
+    _Output.log_call = None if console else _json_call_log(lines, level, shown, worker)
 
 
 def get_logger(**values: Any) -> FilteringBoundLogger:
@@ -213,7 +227,7 @@ def hashed(table_id: str) -> str:
     return hashlib.sha256(table_id.encode()).hexdigest()[:12]
 
 
-def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str]) -> LogCall:
+def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str], worker: int | None) -> LogCall:
     """Makes the same lines as the general way would, at a fifth of its cost, and not before they are written.
 
     Between two calls everything else passes through the processor's caches: making one line then takes ten
@@ -221,6 +235,7 @@ def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str]) -> 
     """
     second, prefix = 0, ""
     quote = encode_basestring_ascii
+    constant = '"level": "info"' if worker is None else f'"level": "info", "worker": {worker}'
 
     def line(call: CallContext, code: str, seconds: float, reason: str | None, now: float) -> str:
         nonlocal second, prefix
@@ -232,7 +247,7 @@ def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str]) -> 
         why = "" if reason is None else f', "reason": {quote(reason)}'
         return (
             f'{{"event": "call", "method": {quote(call.method)}, "code": "{code}", "seconds": {seconds:.6f}{why}'
-            f', "request_id": {quote(call.request_id)}{table}{who}, "level": "info"'
+            f', "request_id": {quote(call.request_id)}{table}{who}, {constant}'
             f', "timestamp": "{prefix}.{int((now - second) * 1e6):06d}Z"}}'
         )
 
@@ -245,6 +260,19 @@ def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str]) -> 
     return log_call if _LEVELS[level] <= logging.INFO else log_nothing
 
 
+def _in_pieces(lines: list[str]) -> Iterator[str]:
+    """The lines, joined to texts that are written in one piece; longer lines stand alone."""
+    piece, size = "", 0
+    for line in lines:
+        length = len(line.encode()) + 1
+        if piece and size + length > _WHOLE:
+            yield piece
+            piece, size = "", 0
+        piece += line + "\n"
+        size += length
+    yield piece
+
+
 def _add_call(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
     call = current_call.get()
     if call is not None:
@@ -253,6 +281,11 @@ def _add_call(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
             event.setdefault("table_id", call.table_id)
         if call.caller is not None:
             event["caller"] = call.caller
+    return event
+
+
+def _add_worker(worker: int, logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
+    event.setdefault("worker", worker)
     return event
 
 

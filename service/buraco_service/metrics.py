@@ -241,8 +241,8 @@ class Metrics:
 class MetricsServer:
     """Serves the metrics over HTTP from a thread of its own. Raises OSError if the address cannot be had."""
 
-    def __init__(self, metrics: Metrics, host: str, port: int) -> None:
-        server, thread = start_http_server(port, addr=host, registry=metrics.registry)
+    def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
+        server, thread = start_http_server(port, addr=host, registry=registry)
         self._server: WSGIServer = server
         self._thread: threading.Thread = thread
         self.host = host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from buraco_service import file_watch, identity, logs, setting_kinds, tls
+from buraco_service import file_watch, identity, setting_kinds, tls
 from buraco_service.api_keys import ApiKeys
 from buraco_service.file_watch import WatchedFiles
 from buraco_service.identity import SeatTokens
@@ -19,13 +19,7 @@ class Protection:
     """
 
     def __init__(self, settings: Settings) -> None:
-        keys = settings.signing_keys
-        if not keys:
-            keys = (identity.random_key(),)
-            logs.get_logger().warning(
-                "no signing keys: seat tokens are void when this process ends, and on other replicas"
-            )
-        self.tokens = SeatTokens(keys, settings.token_ttl)
+        self.tokens = SeatTokens(settings.signing_keys or (identity.random_key(),), settings.token_ttl)
         self.api_keys = ApiKeys(settings.api_keys)
         self.tls: ServerTls | None = None
         self._interval = settings.reload_interval

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -22,18 +19,21 @@ from buraco_service import logs
 from buraco_service import settings as settings_module
 from buraco_service.cli import distribution_version
 from buraco_service.identity import SeatTokens
+from buraco_service.listening import StartError, ready_file
 from buraco_service.metrics import Metrics
 from buraco_service.protection import Protection
 from buraco_service.rules_servicer import RulesServicer
-from buraco_service.server import BuracoServer, OnDrain, Register, StartError
+from buraco_service.server import BuracoServer, OnDrain, Register
 from buraco_service.settings import Settings, SettingsError
 from buraco_service.stores.base import Store, StoreError
 from buraco_service.stores.instrumented import InstrumentedStore
 from buraco_service.stores.urls import open_store
+from buraco_service.supervisor import Supervisor
 from buraco_service.table_servicer import TableServicer
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
 from buraco_service.tls import TlsError
+from buraco_service.worker_link import WorkerLink
 
 _EXPIRY_BATCH = 200
 _LONGEST_EXPIRY_PERIOD = 3600.0
@@ -76,30 +76,41 @@ def serve(**flags: str | bool | None) -> None:
         lines = "".join(f"\n  {problem}" for problem in error.problems)
         _refuse(f"the settings cannot be used:{lines}", status=2)
     logs.configure(settings.log_level, settings.log_format, settings.table_id_in_logs)
+    for name in settings_module.unknown_variables(os.environ):
+        logs.get_logger().warning("no such setting", variable=name)
+    if not settings.signing_keys:
+        logs.get_logger().warning("no signing keys: seat tokens are void when this process ends, and on other replicas")
     try:
-        if settings.uvloop:
-            import uvloop
-
-            uvloop.run(run(settings))
+        if settings.workers > 1:
+            asyncio.run(Supervisor(settings, settings_module.as_environment(os.environ, flags)).run())
         else:
-            asyncio.run(run(settings))
+            run_until_told(settings)
     except (StartError, StoreError) as error:
         _refuse(str(error), status=1)
 
 
-async def run(settings: Settings) -> None:
+def run_until_told(settings: Settings, link: WorkerLink | None = None) -> None:
+    """Serves on an event loop of the kind that is set (see `run`)."""
+    if settings.uvloop:
+        import uvloop
+
+        uvloop.run(run(settings, link))
+    else:
+        asyncio.run(run(settings, link))
+
+
+async def run(settings: Settings, link: WorkerLink | None = None) -> None:
     """Serves until a signal comes, then stops in order; a second signal cuts the wait short.
 
-    Raises StartError and StoreError.
+    With a link it is one of several workers on one port. Raises StartError and StoreError.
     """
-    log = logs.get_logger()
-    for name in settings_module.unknown_variables(os.environ):
-        log.warning("no such setting", variable=name)
     protection = _protection(settings)
     metrics = Metrics((rule_set.id for rule_set in PRESETS), distribution_version())
     store = InstrumentedStore(await open_store(settings.store), metrics)
     application = compose(settings, metrics, store, protection.tokens)
-    server = BuracoServer(settings, metrics, store, application.services, application.on_drain, protection)
+    server = BuracoServer(
+        settings, metrics, store, application.services, application.on_drain, protection, shared_port=link is not None
+    )
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     hurry: set[asyncio.Task[None]] = set()
@@ -120,7 +131,9 @@ async def run(settings: Settings) -> None:
     ended = loop.create_task(server.wait())
     stopping = loop.create_task(told.wait())
     try:
-        with _ready_file(settings.ready_file, server):
+        if link is not None:
+            link.ready(metrics.registry)
+        with ready_file(settings.ready_file, server.address, server.metrics_address):
             await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
         crashed = ended.done()
     finally:
@@ -152,25 +165,6 @@ async def expire_tables(store: Store, ttl: float) -> None:
         except StoreError as error:
             log.warning("expired tables were not removed", cause=str(error))
         await asyncio.sleep(min(ttl / 10, _LONGEST_EXPIRY_PERIOD))
-
-
-@contextlib.contextmanager
-def _ready_file(path: Path | None, server: BuracoServer) -> Iterator[None]:
-    """Keeps a file in place that says where the server is. It appears whole or not at all."""
-    if path is None:
-        yield
-        return
-    content = {"address": server.address, "metrics_address": server.metrics_address, "pid": os.getpid()}
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(json.dumps(content) + "\n")
-        unfinished.replace(path)
-    except OSError as error:
-        raise StartError(f"cannot write the ready file {path}: {error.strerror}") from None
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def _refuse(message: str, status: int) -> NoReturn:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
@@ -16,6 +15,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from buraco_service import logs
 from buraco_service.admission import Limits
 from buraco_service.interceptor import CallInterceptor
+from buraco_service.listening import StartError, cannot_listen, check_free, joined, serve_metrics
 from buraco_service.metrics import Metrics, MetricsServer
 from buraco_service.protection import Protection
 from buraco_service.settings import Settings
@@ -36,14 +36,11 @@ _LEAST_PING_MS = 10_000
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
-class StartError(Exception):
-    """The server cannot start; the message says why, for an operator."""
-
-
 class BuracoServer:
     """One server. `services` maps the full name of each service to the function that registers its servicer.
 
-    The server owns the store from the start on: it closes it when it stops.
+    The server owns the store from the start on: it closes it when it stops. With `shared_port` other processes
+    may serve on the same port: the kernel spreads the connections over them.
     """
 
     def __init__(
@@ -54,9 +51,12 @@ class BuracoServer:
         services: Mapping[str, Register],
         on_drain: Sequence[OnDrain] = (),
         protection: Protection | None = None,
+        *,
+        shared_port: bool = False,
     ) -> None:
         self._settings = settings
         self._protection = protection or Protection(settings)
+        self._shared_port = shared_port
         self._metrics = metrics
         self._store = store
         self._services = dict(services)
@@ -105,7 +105,7 @@ class BuracoServer:
             interceptors=(CallInterceptor(self._metrics, limits, self._protection.api_keys),),
             options=(
                 # Otherwise a second server starts happily on a taken port and steals half of the connections.
-                ("grpc.so_reuseport", 0),
+                ("grpc.so_reuseport", int(self._shared_port)),
                 ("grpc.max_receive_message_length", _RECEIVED * limits.max_message_bytes),
                 ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
                 ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
@@ -128,29 +128,24 @@ class BuracoServer:
         return names
 
     def _bind(self, server: grpc.aio.Server) -> int:
-        host, port = self._settings.host.strip("[]"), self._settings.port
-        shown = f"[{host}]" if ":" in host else host
+        host, port = self._settings.host, self._settings.port
+        if not self._shared_port:
+            check_free(host, port)
         try:
-            _check_address(host, port)
             if self._protection.tls is None:
-                bound = server.add_insecure_port(f"{shown}:{port}")
+                bound = server.add_insecure_port(joined(host, port))
             else:
-                bound = server.add_secure_port(f"{shown}:{port}", self._protection.tls.credentials)
-        except (OSError, RuntimeError) as error:
-            raise StartError(f"cannot listen at {shown}:{port} (--host, --port): {_cause(error)}") from None
-        self.address = f"{shown}:{bound}"
+                bound = server.add_secure_port(joined(host, port), self._protection.tls.credentials)
+        except RuntimeError as error:
+            raise StartError(cannot_listen(host, port, error)) from None
+        self.address = joined(host, bound)
         return bound
 
     def _serve_metrics(self) -> None:
-        host, port = self._settings.metrics_host, self._settings.metrics_port
-        if port < 0:
-            return
-        try:
-            self._metrics_server = MetricsServer(self._metrics, host, port)
-        except OSError as error:
-            cause = error.strerror or str(error)
-            raise StartError(f"cannot listen at {host}:{port} (--metrics-host, --metrics-port): {cause}") from None
-        self.metrics_address = f"{host}:{self._metrics_server.port}"
+        host = self._settings.metrics_host
+        self._metrics_server = serve_metrics(self._metrics.registry, host, self._settings.metrics_port)
+        if self._metrics_server is not None:
+            self.metrics_address = f"{host}:{self._metrics_server.port}"
 
     async def wait(self) -> None:
         """Returns when the server no longer serves, for whatever reason."""
@@ -259,16 +254,3 @@ class _Told:
         async with self.writing:
             await self._context.write(response)
             self.last = response.status
-
-
-def _check_address(host: str, port: int) -> None:
-    """Raises OSError if nobody could listen there: grpc tells that, but not why."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    socket.create_server(address[:2], family=family).close()
-
-
-def _cause(error: Exception) -> str:
-    if not isinstance(error, OSError):
-        return str(error)
-    # Names that do not resolve have numbers of their own below zero.
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)

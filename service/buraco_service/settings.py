@@ -170,6 +170,9 @@ class Settings:
         "JSON file with `address`, `metrics_address` and `pid`, there while the server serves.",
         "none",
     ] = None
+    workers: Annotated[
+        int, kinds.integer(1, 64), "Processes that share the port; limits of calls and watches hold for each of them."
+    ] = 1
     uvloop: Annotated[bool, kinds.switch(), "Whether to run on uvloop instead of asyncio's own loop."] = False
 
     @property
@@ -214,6 +217,16 @@ def load(environment: Mapping[str, str], flags: Mapping[str, str | bool | None])
     if problems:
         raise SettingsError(tuple(problems))
     return settings
+
+
+def as_environment(environment: Mapping[str, str], flags: Mapping[str, str | bool | None]) -> dict[str, str]:
+    """An environment that says for another process what the environment and the flags say for this one."""
+    said = dict(environment)
+    for spec in specs():
+        source, raw = _source(spec, environment, flags)
+        if raw is not None and source == spec.flag:
+            said[spec.variable] = raw
+    return said
 
 
 def unknown_variables(environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -129,7 +129,7 @@ async def test_loop_lag(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_served_over_http(metrics: Metrics) -> None:
     """The metrics can be scraped until the server is closed."""
-    server = MetricsServer(metrics, "127.0.0.1", 0)
+    server = MetricsServer(metrics.registry, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.port}/metrics"
     with urllib.request.urlopen(url, timeout=10) as answer:
         text = answer.read().decode()
@@ -143,4 +143,4 @@ def test_served_over_http(metrics: Metrics) -> None:
 def test_taken_port(metrics: Metrics) -> None:
     """A port that somebody else has is an error."""
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
-        MetricsServer(metrics, "127.0.0.1", taken.getsockname()[1])
+        MetricsServer(metrics.registry, "127.0.0.1", taken.getsockname()[1])

@@ -25,7 +25,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from buraco_service.cli import distribution_version, main
 from buraco_service.metrics import Metrics
 from buraco_service.serve import expire_tables
-from buraco_service.server import BuracoServer, StartError
+from buraco_service.listening import StartError
+from buraco_service.server import BuracoServer
 from buraco_service.settings import Settings
 from buraco_service.stores.base import Store, StoreUnavailable
 from buraco_service.stores.urls import open_store

@@ -1,0 +1,206 @@
+"""Several workers on one port: starts them, starts others in place of those that end, shows their metrics as one.
+
+The supervisor serves no calls. It keeps the port, so that it stays the service's while a worker is away, and hands it
+to workers that each listen themselves: the kernel spreads new connections over them. The first worker starts alone:
+what stops the start stops it once, and a new store is made by one. Should the supervisor itself be killed, the workers
+stop by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+from collections.abc import Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from buraco_service import logs
+from buraco_service.identity import MIN_SECRET_BYTES
+from buraco_service.listening import StartError, joined, ready_file, reserved, serve_metrics
+from buraco_service.settings import Settings
+from buraco_service.worker_link import MARGIN
+from buraco_service.worker_metrics import Family, Gone, SupervisorMetrics, Together, families
+from buraco_service.worker_process import WorkerProcess
+
+# A worker that ends younger than this (seconds) has failed. Others wait the longer before they take its place, the
+# more of them have failed in a row, and the supervisor gives up once that goes for every place.
+_GROWN_UP: Final = 10.0
+_MOST_FAILURES: Final = 5
+_FIRST_DELAY: Final = 0.2
+_LONGEST_DELAY: Final = 30.0
+# Seconds between two questions for what workers have counted: at most so much is lost when one is killed.
+_ASK_PERIOD: Final = 2.0
+_SCRAPE_LIMIT: Final = 10.0
+
+
+class Supervisor:
+    """The workers of one service. `environment` says for them what the settings say here."""
+
+    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._environment = dict(environment)
+        self._living: set[WorkerProcess] = set()
+        # How many workers have failed in a row, place by place.
+        self._failures = dict.fromkeys(range(1, settings.workers + 1), 0)
+        self._gone = Gone()
+        self._metrics = SupervisorMetrics()
+        self._metrics.workers.set_function(lambda: sum(worker.serves for worker in self._living))
+        self._log = logs.get_logger()
+
+    async def run(self) -> None:
+        """Serves until a signal comes, then stops the workers in order; further signals are passed on to them.
+
+        Raises StartError, also when the workers keep ending soon after their start, or do not stop in order.
+        """
+        loop = asyncio.get_running_loop()
+        told = asyncio.Event()
+
+        def on_signal() -> None:
+            if told.is_set():
+                self._send_all(signal.SIGTERM)
+            told.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, on_signal)
+        settings = self._settings
+        registry = CollectorRegistry()
+        registry.register(Together(lambda: self._counted(loop)))
+        with reserved(settings.host, settings.port) as port:
+            self._environment |= self._changes(port)
+            metrics_server = serve_metrics(registry, settings.metrics_host, settings.metrics_port)
+            metrics_address = f"{settings.metrics_host}:{metrics_server.port}" if metrics_server is not None else None
+            serving = loop.create_task(self._serve(joined(settings.host, port), metrics_address))
+            stopping = loop.create_task(told.wait())
+            try:
+                await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                serving.cancel()
+                stopping.cancel()
+                await asyncio.wait((serving, stopping))
+                disorder = await self._stop()
+                if metrics_server is not None:
+                    await asyncio.to_thread(metrics_server.close)
+        if not serving.cancelled():
+            serving.result()
+        if disorder:
+            raise StartError(f"workers did not stop in order: {', '.join(disorder)}")
+
+    def _changes(self, port: int) -> dict[str, str]:
+        """What is another matter for the workers than for the supervisor."""
+        changes = {"BURACO_PORT": str(port), "BURACO_METRICS_PORT": "-1", "BURACO_READY_FILE": "", "BURACO_WORKERS": ""}
+        if not self._settings.signing_keys:
+            # All have to know it, and the environment is for the eyes of this user alone.
+            changes["BURACO_SIGNING_KEYS"] = f"random-{secrets.token_hex(4)}:{secrets.token_hex(MIN_SECRET_BYTES)}"
+        return changes
+
+    async def _serve(self, address: str, metrics_address: str | None) -> None:
+        """Starts the workers and keeps their number; never returns."""
+        try:
+            first = await self._started(1)
+            async with asyncio.TaskGroup() as starting:
+                others = [starting.create_task(self._started(n)) for n in list(self._failures)[1:]]
+            with ready_file(self._settings.ready_file, address, metrics_address):
+                self._log.info(
+                    "serving",
+                    address=address,
+                    metrics_address=metrics_address,
+                    store=self._settings.store_shown,
+                    workers=len(self._living),
+                )
+                async with asyncio.TaskGroup() as keeping:
+                    for worker in (first, *(other.result() for other in others)):
+                        keeping.create_task(self._keep(worker))
+                    keeping.create_task(self._ask_now_and_then())
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from None
+
+    async def _spawned(self, number: int) -> WorkerProcess:
+        worker = await WorkerProcess.start(number, self._environment)
+        self._living.add(worker)
+        return worker
+
+    async def _started(self, number: int) -> WorkerProcess:
+        """A worker that serves. Raises StartError."""
+        try:
+            worker = await self._spawned(number)
+        except OSError as error:
+            raise StartError(f"cannot start a worker: {error.strerror}") from None
+        if not await worker.started():
+            raise StartError(worker.failure or f"worker {number} ended before it served: {_end(await worker.ended())}")
+        return worker
+
+    async def _keep(self, worker: WorkerProcess) -> None:
+        """Has others take the worker's place, one after the other. Raises StartError when all is in vain."""
+        place = worker.number
+        while True:
+            status = await worker.ended()
+            self._living.discard(worker)
+            self._gone.add(worker.families)
+            failed = not worker.served or worker.age < _GROWN_UP
+            self._failures[place] = failures = self._failures[place] + 1 if failed else 0
+            delay = min(_FIRST_DELAY * 2 ** (failures - 1), _LONGEST_DELAY) if failures else 0.0
+            self._log.error(
+                "worker ended",
+                worker=place,
+                worker_pid=worker.pid,
+                how=_end(status),
+                cause=worker.failure,
+                restart_after=delay,
+            )
+            if min(self._failures.values()) >= _MOST_FAILURES:
+                raise StartError(f"the workers keep ending, worker {place} last: {worker.failure or _end(status)}")
+            await asyncio.sleep(delay)
+            worker = await self._spawned_at_last(place)
+            self._metrics.restarts.inc()
+
+    async def _spawned_at_last(self, number: int) -> WorkerProcess:
+        while True:
+            try:
+                return await self._spawned(number)
+            except OSError as error:
+                self._log.error("worker not started", worker=number, cause=error.strerror, again_after=_LONGEST_DELAY)
+                await asyncio.sleep(_LONGEST_DELAY)
+
+    async def _stop(self) -> list[str]:
+        """Stops the workers, by force those that take too long; returns what went wrong."""
+        self._log.info("stopping", grace=self._settings.drain_grace)
+        self._send_all(signal.SIGTERM)
+        ends = {asyncio.ensure_future(worker.ended()): worker for worker in self._living}
+        if ends:
+            _, late = await asyncio.wait(ends, timeout=self._settings.drain_grace + MARGIN)
+            for end in late:
+                ends[end].send_signal(signal.SIGKILL)
+            await asyncio.wait(ends)
+        self._log.info("stopped")
+        logs.flush()
+        return [
+            f"worker {worker.number} ended with {_end(end.result())}"
+            for end, worker in ends.items()
+            # One that is only starting does not know yet how to stop in order, and need not. One that could not start
+            # has said so.
+            if end.result() not in (0, -signal.SIGTERM) and worker.served
+        ]
+
+    def _send_all(self, number: signal.Signals) -> None:
+        for worker in self._living:
+            worker.send_signal(number)
+
+    async def _ask_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(_ASK_PERIOD)
+            await self._ask_all()
+
+    async def _ask_all(self) -> list[list[Family]]:
+        await asyncio.gather(*[worker.ask() for worker in self._living if worker.serves])
+        told = [worker.families for worker in self._living]
+        return [families(self._metrics.registry), self._gone.families, *told]
+
+    def _counted(self, loop: asyncio.AbstractEventLoop) -> list[list[Family]]:
+        """What all processes have counted, for the thread that serves the metrics."""
+        return asyncio.run_coroutine_threadsafe(self._ask_all(), loop).result(_SCRAPE_LIMIT)
+
+
+def _end(status: int) -> str:
+    return f"exit status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"

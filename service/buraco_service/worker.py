@@ -1,0 +1,40 @@
+"""One worker of `buraco serve --workers N`: `python -m buraco_service.worker NUMBER DESCRIPTOR`.
+
+Only the supervisor starts it. The settings come from the environment alone; the descriptor is the line to the
+supervisor, which is told what an operator has to know if the worker cannot start.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+from buraco_service import logs
+from buraco_service import settings as settings_module
+from buraco_service.listening import StartError
+from buraco_service.serve import run_until_told
+from buraco_service.settings import SettingsError
+from buraco_service.stores.base import StoreError
+from buraco_service.worker_link import WorkerLink
+
+
+def main(number: int, descriptor: int) -> int:
+    """Serves until told to stop; returns the exit status."""
+    link = WorkerLink(socket.socket(fileno=descriptor))
+    try:
+        settings = settings_module.load(os.environ, {})
+        link.watch(settings.drain_grace)
+        logs.configure(settings.log_level, settings.log_format, settings.table_id_in_logs, worker=number)
+        run_until_told(settings, link)
+    except (SettingsError, StartError, StoreError) as error:
+        link.failed(str(error))
+        return 1
+    finally:
+        logs.flush()
+    link.finish()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
