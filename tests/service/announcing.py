@@ -31,9 +31,9 @@ class Announcing(io.StringIO):
         found: list[dict[str, Any]] = [json.loads(line) for line in self.getvalue().splitlines()]
         return [line for line in found if event in (None, line["event"])]
 
-    async def wait_for(self, enough: Callable[[], bool]) -> None:
+    async def wait_for(self, enough: Callable[[], bool], patience: float = PATIENCE) -> None:
         """Returns once what is logged is enough."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience):
             while not enough():
                 self.written.clear()
                 await self.written.wait()

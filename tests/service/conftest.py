@@ -8,6 +8,7 @@ import structlog
 
 from buraco_service import logs
 from tests.service.announcing import Announcing
+from tests.service.programs import Program
 
 
 @pytest.fixture
@@ -21,3 +22,14 @@ def log_stream() -> Iterator[Announcing]:
     structlog.reset_defaults()
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture
+def programs() -> Iterator[list[Program]]:
+    """Programs to be ended after the test, should they still run."""
+    started: list[Program] = []
+    yield started
+    for program in started:
+        if program.process.poll() is None:
+            program.process.kill()
+            program.process.communicate()

@@ -56,6 +56,41 @@ def test_json_lines() -> None:
     assert timestamp.endswith("Z")
 
 
+def test_workers_lines() -> None:
+    """Every line of a worker tells its number, calls included."""
+    stream = io.StringIO()
+    logs.configure("info", "json", stream=stream, worker=3)
+    logs.get_logger().info("serving")
+    logs.call_log()(call("t-1"), "OK", 0.5, None)
+    logging.getLogger("library").warning("told")
+    logs.get_logger().info("about another", worker=4)
+    assert [line["worker"] for line in lines(stream)] == [3, 3, 3, 4]
+
+
+class Pieces(io.StringIO):
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.pieces.append(text)
+        return super().write(text)
+
+
+async def test_workers_lines_stay_whole() -> None:
+    """A worker writes whole lines, no more at a time than a pipe takes in one piece; a longer line goes alone."""
+    stream = Pieces()
+    logs.configure("info", "json", stream=stream, worker=1)
+    log = logs.get_logger()
+    for number in range(100):
+        log.info("serving", number=number, text="ä" * (5000 if number == 50 else 20))
+    logs.flush()
+    assert [line["number"] for line in lines(stream)] == list(range(100))
+    assert len(stream.pieces) < 20
+    assert all(piece.endswith("\n") for piece in stream.pieces)
+    assert [len(piece.splitlines()) for piece in stream.pieces if len(piece.encode()) > 4096] == [1]
+
+
 def test_console_lines() -> None:
     """At a terminal, or when asked to, lines are for a person."""
     terminal, asked = Terminal(), io.StringIO()

@@ -4,41 +4,37 @@ import asyncio
 import contextlib
 import dataclasses
 import json
-import os
 import signal
 import socket
-import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import grpc
 import grpc.aio
 import pytest
 from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 
 from buraco_service.cli import distribution_version, main
+from buraco_service.listening import StartError
 from buraco_service.metrics import Metrics
 from buraco_service.serve import expire_tables
-from buraco_service.listening import StartError
 from buraco_service.server import BuracoServer
 from buraco_service.settings import Settings
 from buraco_service.stores.base import Store, StoreUnavailable
 from buraco_service.stores.urls import open_store
 from tests.service.announcing import PATIENCE, Announcing
 from tests.service.echo import SERVICE, Caller, Echo, text
+from tests.service.programs import Program, get, reflected
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 SETTINGS = Settings(port=0, metrics_port=-1, drain_grace=PATIENCE)
 WITH_METRICS = dataclasses.replace(SETTINGS, metrics_port=0)
-# How long a program may take to start, on a machine that does much else.
-START = 60.0
 
 
 @pytest.fixture
@@ -90,12 +86,6 @@ async def refused(call: Any) -> grpc.StatusCode:
     return caught.value.code()
 
 
-def reflected(channel: grpc.aio.Channel) -> Any:
-    """A stream of questions about the contract."""
-    stub: Any = reflection_pb2_grpc.ServerReflectionStub(cast(grpc.Channel, channel))
-    return stub.ServerReflectionInfo()
-
-
 async def test_serves(running: Running) -> None:
     """A started server tells its port and serves its services there."""
     assert running.server.address == f"127.0.0.1:{running.port}"
@@ -134,15 +124,9 @@ async def test_metrics_port(store: Store, log_stream: Announcing) -> None:
     """The metrics are served on their own port and show the calls."""
     async with Running(WITH_METRICS, store) as running:
         await running.caller.say(text("hello"))
-        found = await asyncio.to_thread(_get, f"http://{running.server.metrics_address}/metrics")
+        found = await asyncio.to_thread(get, f"http://{running.server.metrics_address}/metrics")
     labels = 'grpc_code="OK",grpc_method="Say",grpc_service="test.Echo",grpc_type="UNARY"'
     assert f"grpc_server_handled_total{{{labels}}} 1.0" in found
-
-
-def _get(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310 - http on loopback
-        found: bytes = answer.read()
-    return found.decode()
 
 
 async def test_no_metrics_port(store: Store, log_stream: Announcing) -> None:
@@ -287,47 +271,6 @@ async def test_untouched_tables_expire(store: Store, log_stream: Announcing) -> 
     assert [table.table_id for table in await store.list(None, 10, None)] == ["new"]
 
 
-class Program:
-    """`buraco serve` in a process of its own."""
-
-    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
-        self._ready = folder / "ready.json"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("BURACO_")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "buraco_service", "serve", "--ready-file", str(self._ready), *arguments],
-            cwd=folder,
-            env={**kept, "BURACO_PORT": "0", "BURACO_METRICS_PORT": "0", **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    async def ready(self) -> dict[str, Any]:
-        """What the ready file says, once the program serves."""
-        async with asyncio.timeout(START):
-            while not self._ready.exists():
-                assert self.process.poll() is None, self.process.communicate()[1]
-                await asyncio.sleep(0.02)
-        found: dict[str, Any] = json.loads(self._ready.read_text())
-        return found
-
-    async def end(self) -> tuple[int, str, str]:
-        """Exit status, output and logs, once the program has ended."""
-        out, err = await asyncio.to_thread(self.process.communicate, timeout=START)
-        return self.process.returncode, out, err
-
-
-@pytest.fixture
-def programs(tmp_path: Path) -> Iterator[list[Program]]:
-    """Programs to be ended after the test, should they still run."""
-    started: list[Program] = []
-    yield started
-    for program in started:
-        if program.process.poll() is None:
-            program.process.kill()
-            program.process.communicate()
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_program_from_start_to_end(tmp_path: Path, programs: list[Program], number: signal.Signals) -> None:
     """`buraco serve` says where it serves, serves both services, and on a signal stops in order with status 0."""
@@ -338,7 +281,7 @@ async def test_program_from_start_to_end(tmp_path: Path, programs: list[Program]
         health: Any = health_pb2_grpc.HealthStub(channel)
         for name in ("buraco.v1.RulesService", "buraco.v1.TableService"):
             assert (await health.Check(health_pb2.HealthCheckRequest(service=name))).status == SERVING
-    assert "buraco_build_info" in await asyncio.to_thread(_get, f"http://{ready['metrics_address']}/metrics")
+    assert "buraco_build_info" in await asyncio.to_thread(get, f"http://{ready['metrics_address']}/metrics")
     program.process.send_signal(number)
     status, out, err = await program.end()
     events = [json.loads(line)["event"] for line in err.splitlines()]

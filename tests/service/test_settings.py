@@ -36,6 +36,15 @@ def test_flag_wins_over_environment_over_default() -> None:
     assert (loaded.port, loaded.heartbeat, loaded.drain_grace) == (2000, 2.5, 20.0)
 
 
+def test_settings_for_another_process() -> None:
+    """What flags and environment say can be said by an environment alone, which keeps the rest of it."""
+    environment = {"PATH": "/bin", "BURACO_PORT": "1000", "BURACO_SIGNING_KEYS": f"k1:{SECRET}"}
+    flags: dict[str, str | bool | None] = {"port": "2000", "uvloop": False, "reflection": None, "workers": "2"}
+    said = settings.as_environment(environment, flags)
+    assert load(said, {}) == load(environment, flags)
+    assert said == environment | {"BURACO_PORT": "2000", "BURACO_UVLOOP": "false", "BURACO_WORKERS": "2"}
+
+
 def test_empty_variable_is_not_set() -> None:
     """An empty environment variable counts as not set, an empty flag as a mistake."""
     assert load({"BURACO_HOST": ""}, {}).host == "127.0.0.1"
