@@ -33,7 +33,7 @@ from buraco_service.table_servicer import TableServicer
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
 from buraco_service.tls import TlsError
-from buraco_service.worker_link import WorkerLink
+from buraco_service.worker_link import HURRY, WorkerLink
 
 _EXPIRY_BATCH = 200
 _LONGEST_EXPIRY_PERIOD = 3600.0
@@ -115,13 +115,20 @@ async def run(settings: Settings, link: WorkerLink | None = None) -> None:
     told = asyncio.Event()
     hurry: set[asyncio.Task[None]] = set()
 
-    def on_signal() -> None:
+    def cut_short() -> None:
         if told.is_set():
             hurry.add(loop.create_task(server.stop()))
+
+    def on_signal() -> None:
+        # A worker may hear twice that it is to stop: of its supervisor, and with it, from whoever stops them all.
+        if link is None:
+            cut_short()
         told.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
+    if link is not None:
+        loop.add_signal_handler(HURRY, cut_short)
     try:
         await server.start()
     except BaseException:

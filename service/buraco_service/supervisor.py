@@ -20,7 +20,7 @@ from buraco_service import logs
 from buraco_service.identity import MIN_SECRET_BYTES
 from buraco_service.listening import StartError, joined, ready_file, reserved, serve_metrics
 from buraco_service.settings import Settings
-from buraco_service.worker_link import MARGIN
+from buraco_service.worker_link import HURRY, MARGIN
 from buraco_service.worker_metrics import Family, Gone, SupervisorMetrics, Together, families
 from buraco_service.worker_process import WorkerProcess
 
@@ -50,7 +50,7 @@ class Supervisor:
         self._log = logs.get_logger()
 
     async def run(self) -> None:
-        """Serves until a signal comes, then stops the workers in order; further signals are passed on to them.
+        """Serves until a signal comes, then stops the workers in order; a second signal cuts the wait short.
 
         Raises StartError, also when the workers keep ending soon after their start, or do not stop in order.
         """
@@ -59,7 +59,7 @@ class Supervisor:
 
         def on_signal() -> None:
             if told.is_set():
-                self._send_all(signal.SIGTERM)
+                self._send_all(HURRY)
             told.set()
 
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -178,9 +178,8 @@ class Supervisor:
         return [
             f"worker {worker.number} ended with {_end(end.result())}"
             for end, worker in ends.items()
-            # One that is only starting does not know yet how to stop in order, and need not. One that could not start
-            # has said so.
-            if end.result() not in (0, -signal.SIGTERM) and worker.served
+            # One that could not start has said so. One that is only starting, or all but done, has no ear for signals.
+            if worker.served and end.result() not in (0, -signal.SIGTERM, -HURRY)
         ]
 
     def _send_all(self, number: signal.Signals) -> None:

@@ -21,6 +21,8 @@ from buraco_service.worker_metrics import families
 
 MARGIN: Final = 5.0
 """Seconds beyond the drain grace after which a worker that has been told to stop is ended by force."""
+HURRY: Final = signal.SIGUSR1
+"""Tells a worker that is stopping to cut short the calls that still run."""
 ASK: Final = b"metrics\n"
 """What the supervisor asks."""
 

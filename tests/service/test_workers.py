@@ -167,8 +167,11 @@ async def test_a_table_is_everywhere_until_the_orderly_end(tmp_path: Path, progr
     assert token not in log
 
 
-async def test_second_signal(tmp_path: Path, programs: list[Program]) -> None:
-    """A second signal ends all workers although a stream is open and the grace is long."""
+async def test_in_a_hurry(tmp_path: Path, programs: list[Program]) -> None:
+    """A second signal to the supervisor ends all workers although a stream is open and the grace is long.
+
+    A second one to a worker does not: it comes with the first where all processes are told at once.
+    """
     programs.append(program := Program(tmp_path, "--workers", "2", "--drain-grace", "600"))
     ready = await program.ready()
     async with connections(ready["address"], 1) as (channel,):
@@ -181,10 +184,17 @@ async def test_second_signal(tmp_path: Path, programs: list[Program]) -> None:
         await stream.read()
         program.process.send_signal(signal.SIGINT)
         assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        for pid in workers_of(ready["pid"]):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        for _ in range(3):
+            await stream.write(reflection_pb2.ServerReflectionRequest(list_services=""))
+            assert (await stream.read()).HasField("list_services_response")
         program.process.send_signal(signal.SIGINT)
         async with asyncio.timeout(PATIENCE):
-            status, _, _ = await program.end()
+            status, _, log = await program.end()
     assert status == 0
+    assert lines_of(log, "stopping at once")
 
 
 async def test_no_worker_outlives_its_supervisor(tmp_path: Path, programs: list[Program]) -> None:
