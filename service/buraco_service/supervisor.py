@@ -141,7 +141,8 @@ class Supervisor:
             failed = not worker.served or worker.age < _GROWN_UP
             self._failures[place] = failures = self._failures[place] + 1 if failed else 0
             delay = min(_FIRST_DELAY * 2 ** (failures - 1), _LONGEST_DELAY) if failures else 0.0
-            self._log.error(
+            tell = self._log.error if status else self._log.warning
+            tell(
                 "worker ended",
                 worker=place,
                 worker_pid=worker.pid,
