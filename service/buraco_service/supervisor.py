@@ -19,20 +19,17 @@ from prometheus_client import CollectorRegistry
 from buraco_service import logs
 from buraco_service.identity import MIN_SECRET_BYTES
 from buraco_service.listening import StartError, joined, ready_file, reserved, serve_metrics
+from buraco_service.restarts import Restarts
 from buraco_service.settings import Settings
 from buraco_service.worker_link import HURRY, MARGIN
 from buraco_service.worker_metrics import Family, Gone, SupervisorMetrics, Together, families
 from buraco_service.worker_process import WorkerProcess
 
-# A worker that ends younger than this (seconds) has failed. Others wait the longer before they take its place, the
-# more of them have failed in a row, and the supervisor gives up once that goes for every place.
-_GROWN_UP: Final = 10.0
-_MOST_FAILURES: Final = 5
-_FIRST_DELAY: Final = 0.2
-_LONGEST_DELAY: Final = 30.0
 # Seconds between two questions for what workers have counted: at most so much is lost when one is killed.
 _ASK_PERIOD: Final = 2.0
 _SCRAPE_LIMIT: Final = 10.0
+# Seconds to wait when the system has no room for another process.
+_NO_ROOM_DELAY: Final = 30.0
 
 
 class Supervisor:
@@ -42,8 +39,7 @@ class Supervisor:
         self._settings = settings
         self._environment = dict(environment)
         self._living: set[WorkerProcess] = set()
-        # How many workers have failed in a row, place by place.
-        self._failures = dict.fromkeys(range(1, settings.workers + 1), 0)
+        self._restarts = Restarts(range(1, settings.workers + 1))
         self._gone = Gone()
         self._metrics = SupervisorMetrics()
         self._metrics.workers.set_function(lambda: sum(worker.serves for worker in self._living))
@@ -100,7 +96,7 @@ class Supervisor:
         try:
             first = await self._started(1)
             async with asyncio.TaskGroup() as starting:
-                others = [starting.create_task(self._started(n)) for n in list(self._failures)[1:]]
+                others = [starting.create_task(self._started(n)) for n in range(2, self._settings.workers + 1)]
             with ready_file(self._settings.ready_file, address, metrics_address):
                 self._log.info(
                     "serving",
@@ -136,33 +132,36 @@ class Supervisor:
         place = worker.number
         while True:
             status = await worker.ended()
-            self._living.discard(worker)
-            self._gone.add(worker.families)
-            failed = not worker.served or worker.age < _GROWN_UP
-            self._failures[place] = failures = self._failures[place] + 1 if failed else 0
-            delay = min(_FIRST_DELAY * 2 ** (failures - 1), _LONGEST_DELAY) if failures else 0.0
-            tell = self._log.error if status else self._log.warning
-            tell(
-                "worker ended",
-                worker=place,
-                worker_pid=worker.pid,
-                how=_end(status),
-                cause=worker.failure,
-                restart_after=delay,
-            )
-            if min(self._failures.values()) >= _MOST_FAILURES:
+            delay = self._buried(worker, status)
+            if self._restarts.in_vain(other.age for other in self._living if other.serves):
                 raise StartError(f"the workers keep ending, worker {place} last: {worker.failure or _end(status)}")
             await asyncio.sleep(delay)
             worker = await self._spawned_at_last(place)
             self._metrics.restarts.inc()
+
+    def _buried(self, worker: WorkerProcess, status: int) -> float:
+        """Takes note of a worker's end; returns the seconds until another is to take its place."""
+        self._living.discard(worker)
+        self._gone.add(worker.families)
+        delay = self._restarts.delay(worker.number, worker.served, worker.age)
+        tell = self._log.error if status else self._log.warning
+        tell(
+            "worker ended",
+            worker=worker.number,
+            worker_pid=worker.pid,
+            how=_end(status),
+            cause=worker.failure,
+            restart_after=delay,
+        )
+        return delay
 
     async def _spawned_at_last(self, number: int) -> WorkerProcess:
         while True:
             try:
                 return await self._spawned(number)
             except OSError as error:
-                self._log.error("worker not started", worker=number, cause=error.strerror, again_after=_LONGEST_DELAY)
-                await asyncio.sleep(_LONGEST_DELAY)
+                self._log.error("worker not started", worker=number, cause=error.strerror, again_after=_NO_ROOM_DELAY)
+                await asyncio.sleep(_NO_ROOM_DELAY)
 
     async def _stop(self) -> list[str]:
         """Stops the workers, by force those that take too long; returns what went wrong."""
@@ -203,4 +202,8 @@ class Supervisor:
 
 
 def _end(status: int) -> str:
-    return f"exit status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"
+    if status >= 0:
+        return f"exit status {status}"
+    # Not every signal has a name.
+    names = {number.value: number.name for number in signal.Signals}
+    return f"signal {names.get(-status, -status)}"

@@ -50,18 +50,20 @@ class WorkerProcess:
     async def start(cls, number: int, environment: Mapping[str, str]) -> Self:
         """Starts a worker. Raises OSError if the system has no room for it."""
         ours, theirs = socket.socketpair()
-        with theirs, contextlib.ExitStack() as undo:
-            undo.callback(ours.close)
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "buraco_service.worker", str(number), str(theirs.fileno())),
-                stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                env=environment,
-                # Ctrl-C reaches the whole foreground group of a terminal, but the supervisor is who stops workers.
-                process_group=0,
-            )
+        with theirs:
             reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_LONGEST)
-            undo.pop_all()
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-P", "-m", "buraco_service.worker", str(number), str(theirs.fileno())),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    env=environment,
+                    # Ctrl-C reaches a terminal's whole foreground group, but the supervisor is who stops workers.
+                    process_group=0,
+                )
+            except BaseException:
+                writer.close()
+                raise
         return cls(number, process, reader, writer)
 
     @property

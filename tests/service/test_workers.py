@@ -24,8 +24,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_rules.moves import DrawStock
+from buraco_service import restarts, supervisor
 from buraco_service import settings as settings_module
-from buraco_service import supervisor
 from buraco_service.codec.moves import move_to_pb
 from buraco_service.listening import StartError
 from buraco_service.supervisor import Supervisor
@@ -276,7 +276,7 @@ async def serving(log_stream: Announcing) -> set[int]:
 
 async def test_giving_up(tmp_path: Path, log_stream: Announcing, monkeypatch: pytest.MonkeyPatch) -> None:
     """When no worker can start any more the supervisor gives up, with the reason that the workers tell."""
-    monkeypatch.setattr(supervisor, "_MOST_FAILURES", 2)
+    monkeypatch.setattr(restarts, "MOST_FAILURES", 2)
     (store := tmp_path / "store").mkdir()
     running = asyncio.create_task(supervised(store).run())
     workers = await serving(log_stream)
