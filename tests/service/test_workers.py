@@ -72,8 +72,9 @@ def told(pid: int, what: str) -> str:
 
 
 def workers_of(pid: int) -> set[int]:
-    """The processes that a process has started."""
-    return {int(child) for child in told(pid, f"task/{pid}/children").split()}
+    """The workers that a process has started: it may have other children, such as another test's server."""
+    children = map(int, told(pid, f"task/{pid}/children").split())
+    return {child for child in children if "buraco_service.worker" in told(child, "cmdline").split("\0")}
 
 
 def lines_of(log: str, event: str) -> list[dict[str, Any]]:
@@ -174,6 +175,7 @@ async def test_in_a_hurry(tmp_path: Path, programs: list[Program]) -> None:
     """
     programs.append(program := Program(tmp_path, "--workers", "2", "--drain-grace", "600"))
     ready = await program.ready()
+    workers = workers_of(ready["pid"])
     async with connections(ready["address"], 1) as (channel,):
         health: Any = health_pb2_grpc.HealthStub(channel)
         watch = health.Watch(health_pb2.HealthCheckRequest())
@@ -184,7 +186,7 @@ async def test_in_a_hurry(tmp_path: Path, programs: list[Program]) -> None:
         await stream.read()
         program.process.send_signal(signal.SIGINT)
         assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
-        for pid in workers_of(ready["pid"]):
+        for pid in workers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
         for _ in range(3):
