@@ -15,7 +15,7 @@ import click
 
 from buraco.v1 import rules_service_pb2_grpc, table_service_pb2_grpc
 from buraco_rules.presets import PRESETS
-from buraco_service import logs
+from buraco_service import garbage, logs
 from buraco_service import settings as settings_module
 from buraco_service.cli import distribution_version
 from buraco_service.identity import SeatTokens
@@ -134,6 +134,7 @@ async def run(settings: Settings, link: WorkerLink | None = None) -> None:
     except BaseException:
         await store.close()
         raise
+    garbage.settle()
     expiring = loop.create_task(expire_tables(store, settings.table_ttl))
     ended = loop.create_task(server.wait())
     stopping = loop.create_task(told.wait())
