@@ -53,6 +53,7 @@ async def error_of(client: BuracoClient, script: Script, step: Step) -> BuracoEr
         (CODE.FAILED_PRECONDITION, "TABLE_FULL", TableRefused),
         (CODE.FAILED_PRECONDITION, "SEAT_TAKEN", TableRefused),
         (CODE.FAILED_PRECONDITION, "TABLE_NOT_PLAYING", TableRefused),
+        (CODE.FAILED_PRECONDITION, "TOO_MANY_REVERSALS", TableRefused),
         (CODE.FAILED_PRECONDITION, "TABLE_FINISHED", TableRefused),
         (CODE.ABORTED, "REVISION_STALE", RevisionStale),
         (CODE.NOT_FOUND, "TABLE_UNKNOWN", TableUnknown),

@@ -75,7 +75,9 @@ class RuleBroken(BuracoError):
 
 
 class TableRefused(BuracoError):
-    """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, TABLE_NOT_PLAYING or TABLE_FINISHED."""
+    """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, TABLE_NOT_PLAYING, TABLE_FINISHED or
+    TOO_MANY_REVERSALS.
+    """
 
 
 class RevisionStale(BuracoError):
@@ -118,6 +120,7 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "TABLE_FULL": TableRefused,
     "SEAT_TAKEN": TableRefused,
     "TABLE_NOT_PLAYING": TableRefused,
+    "TOO_MANY_REVERSALS": TableRefused,
     "TABLE_FINISHED": TableRefused,
     "REVISION_STALE": RevisionStale,
     "TABLE_UNKNOWN": TableUnknown,

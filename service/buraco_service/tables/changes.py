@@ -1,12 +1,12 @@
 """What can happen to a table: pure functions from a table to the table after it, or an error that says why not."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from buraco.v1 import event_pb2, table_pb2
 from buraco_rules.deal import Deal, Match
 from buraco_rules.dealing import deal_match
-from buraco_rules.events import DealEnded, Dealt, Event, MatchEnded
+from buraco_rules.events import DealEnded, Dealt, Event, MatchEnded, WildMoved
 from buraco_rules.match import MatchResult, next_match, payouts
 from buraco_rules.moves import Move
 from buraco_rules.rule_sets import RuleSet
@@ -18,6 +18,11 @@ from buraco_service import errors
 from buraco_service.codec.events import event_to_pb
 from buraco_service.codec.moves import move_to_pb
 from buraco_service.tables.state import Seat, TableState, TableValue
+
+FREE_REVERSALS: Final = 256
+REVERSALS_A_TURN: Final = 16
+MOST_REVERSALS: Final = 100_000
+"""Bounds of a deal: without them one player could make its record larger than a store takes."""
 
 
 class Change(NamedTuple):
@@ -126,7 +131,8 @@ def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> C
             raise RuleBroken(illegal.violations, index) from None
         events += happened
         entry.moves.add(seat=seat).move.CopyFrom(move_to_pb(move))
-    after = _advanced(table, now, deal=deal)
+    to_and_fro = sum([isinstance(event, WildMoved) and event.meld.wild_index is not None for event in events])
+    after = _reversed(_advanced(table, now, deal=deal), to_and_fro)
     entry.events.extend([_to_pb(event, table) for event in events])
     if not deal.ending:
         return Change(after, entry)
@@ -149,7 +155,7 @@ def take_back(table: TableValue, seat: int, now: float) -> Change:
     except IllegalMove as illegal:
         raise RuleBroken(illegal.violations) from None
     events = [_to_pb(event, table) for event in happened]
-    return Change(_advanced(table, now, deal=before), table_pb2.StoredEntry(events=events, undo=True))
+    return Change(_reversed(_advanced(table, now, deal=before), 1), table_pb2.StoredEntry(events=events, undo=True))
 
 
 def running_deal(table: TableValue) -> Deal:
@@ -178,11 +184,26 @@ def _advanced(
     )
 
 
+def _reversed(table: TableValue, times: int) -> TableValue:
+    """The table with so many more reversals, the only changes of which the rules allow any number in a turn.
+
+    Wilds that came home are not counted: they stay, and the last card of a hand may need the move (R3.6).
+    """
+    if times == 0 or table.deal is None:
+        return table
+    reversals = table.reversals + times
+    most = FREE_REVERSALS + REVERSALS_A_TURN * table.deal.turn.number
+    if reversals > min(most, MOST_REVERSALS):
+        message = "too many wilds were moved to and fro and too many plays taken back in this deal: play on"
+        raise errors.failed_precondition("TOO_MANY_REVERSALS", message)
+    return table._replace(reversals=reversals)
+
+
 def _dealt(table: TableValue, match: Match) -> tuple[TableValue, event_pb2.Event]:
     """The table with the deal that `match` stands before; the change that deals it is the table's newest."""
     server = server_seed(table.master_seed, match.deal_number)
     deal, event = deal_match(table.rules, len(table.seats), mixed_seed(server, entropies(table)), match)
-    return table._replace(deal=deal, deal_revision=table.revision), _to_pb(event, table, server)
+    return table._replace(deal=deal, deal_revision=table.revision, reversals=0), _to_pb(event, table, server)
 
 
 def _to_pb(event: Event, table: TableValue, server: bytes = b"") -> event_pb2.Event:

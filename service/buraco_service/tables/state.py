@@ -50,4 +50,6 @@ class TableValue(NamedTuple):
     result: MatchResult | None = None
     deal_revision: int = 0
     """The revision that dealt the running deal."""
+    reversals: int = 0
+    """How often in the running deal a wild was moved to act elsewhere, or a play was taken back."""
     revision: int = 1

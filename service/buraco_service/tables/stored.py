@@ -24,7 +24,10 @@ class CorruptTable(Exception):
 def encode(table: TableValue) -> bytes:
     """The bytes that a store keeps. The revision is not among them: the store counts it."""
     message = table_pb2.StoredTable(
-        updated_at=_timestamp(table.updated_at), state=_state(table.state), deal_revision=table.deal_revision
+        updated_at=_timestamp(table.updated_at),
+        state=_state(table.state),
+        deal_revision=table.deal_revision,
+        reversals=table.reversals,
     )
     if table.deal is not None:
         put_snapshot(message.snapshot, table.deal, with_rules=False)
@@ -104,6 +107,7 @@ def decode(data: bytes, revision: int) -> TableValue:
             deal=deal,
             result=result,
             deal_revision=message.deal_revision,
+            reversals=message.reversals,
             revision=revision,
         )
     except (DecodeError, ValueError) as error:

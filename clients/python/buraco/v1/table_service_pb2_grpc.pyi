@@ -19,7 +19,8 @@ class TableServiceStub:
     public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`:
       INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
       FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
-                           TABLE_NOT_PLAYING, TABLE_FINISHED
+                           TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
+                           a deal: 256, and 16 more for every turn begun; everything else may still be played)
       ABORTED              REVISION_STALE: read the table again
       NOT_FOUND            TABLE_UNKNOWN
       UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
@@ -73,7 +74,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`:
       INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
       FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
-                           TABLE_NOT_PLAYING, TABLE_FINISHED
+                           TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
+                           a deal: 256, and 16 more for every turn begun; everything else may still be played)
       ABORTED              REVISION_STALE: read the table again
       NOT_FOUND            TABLE_UNKNOWN
       UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
