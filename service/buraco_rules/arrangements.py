@@ -36,7 +36,7 @@ class MeldBook:
             return []  # no meld has so many, and strangers may name any number: looking for one would take seconds
         wilds = sorted({card for card in cards if card in WILDS})
         found: list[Outcome] = []
-        for acting in (0, *wilds):
+        for acting in (JOKER,) if JOKER in cards else (0, *wilds):  # a joker can only act
             naturals = list(cards)
             if acting:
                 naturals.remove(acting)

@@ -43,7 +43,7 @@ class _Wilds(NamedTuple):
 def _new_runs(book: MeldBook, hand: SortedHand, wilds: _Wilds) -> list[Offer]:
     found: list[Offer] = []
     acting, must_suit, _, elsewhere = wilds
-    for suit in SUITS:
+    for suit in SUITS if elsewhere else (must_suit,):
         places = hand.places[suit]
         naturally, with_wild = can_begin(places)
         if with_wild:
