@@ -1,23 +1,62 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
+from tests.servers import valkey as valkey_servers
+from tests.servers.valkey import Cluster, Valkey
 from tests.stores.samples import StoreFactory
 
+_prefixes = itertools.count()
 
-@pytest.fixture(params=["sqlite"])
-async def store_factory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[StoreFactory]:
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
+    """A Valkey server for all tests that do it no harm."""
+    _need_valkey()
+    with valkey_servers.running(tmp_path_factory.mktemp("valkey")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def valkey_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A Valkey cluster of three masters for all tests that do it no harm."""
+    _need_valkey()
+    with valkey_servers.running_cluster(tmp_path_factory.mktemp("valkey-cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def redis_url(valkey: Valkey) -> str:
+    """A part of the server for this test alone."""
+    return f"{valkey.url}?prefix=test-{next(_prefixes)}:"
+
+
+@pytest.fixture
+def redis_cluster_url(valkey_cluster: Cluster) -> str:
+    """A part of the cluster for this test alone."""
+    return f"{valkey_cluster.url}?prefix=test-{next(_prefixes)}:"
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """A file that is not there yet."""
+    return f"sqlite:///{tmp_path}/tables.db"
+
+
+@pytest.fixture(params=["sqlite_url", "redis_url", "redis_cluster_url"])
+async def store_factory(request: pytest.FixtureRequest) -> AsyncIterator[StoreFactory]:
     """Opens stores on the same tables, like replicas; at first there are no tables. All are closed after the test."""
-    urls = {"sqlite": f"sqlite:///{tmp_path}/tables.db"}
+    url: str = request.getfixturevalue(request.param)
     opened: list[Store] = []
 
     async def open_replica() -> Store:
-        store = await open_store(urls[request.param])
+        store = await open_store(url)
         opened.append(store)
         return store
 
@@ -30,3 +69,8 @@ async def store_factory(request: pytest.FixtureRequest, tmp_path: Path) -> Async
 async def store(store_factory: StoreFactory) -> Store:
     """One store without tables."""
     return await store_factory()
+
+
+def _need_valkey() -> None:
+    if reason := valkey_servers.missing():
+        pytest.skip(reason)

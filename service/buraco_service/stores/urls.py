@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -15,6 +16,9 @@ async def open_store(url: str) -> Store:
 
     `sqlite:///tables.db` is a file beside the working directory, `sqlite:////var/lib/buraco/tables.db` one anywhere.
     The file is made if need be, its directory is not. A path may be percent-encoded.
+
+    `redis://user:password@host:6379,other:6379/0?prefix=buraco:` is a Redis or Valkey server or cluster, `rediss://`
+    one behind TLS; see `redis_url` for the parameters.
 
     Raises StoreUrlError for a URL that names no store, StoreIncompatible for a store that this version cannot use,
     StoreUnavailable for one that cannot be reached or written now.
@@ -30,6 +34,14 @@ async def open_store(url: str) -> Store:
 
 async def _open_sqlite(rest: str) -> Store:
     return await SqliteStore.open(_sqlite_file(rest))
+
+
+async def _open_redis(rest: str, *, tls: bool) -> Store:
+    # Imported when it is asked for: no other store needs what it needs.
+    from buraco_service.stores.redis import RedisStore
+    from buraco_service.stores.redis_url import parse
+
+    return await RedisStore.open(parse(rest, tls=tls))
 
 
 def _sqlite_file(rest: str) -> Path:
@@ -51,7 +63,11 @@ def _sqlite_file(rest: str) -> Path:
     return file
 
 
-_OPENERS: Mapping[str, Callable[[str], Awaitable[Store]]] = {"sqlite": _open_sqlite}
+_OPENERS: Mapping[str, Callable[[str], Awaitable[Store]]] = {
+    "sqlite": _open_sqlite,
+    "redis": partial(_open_redis, tls=False),
+    "rediss": partial(_open_redis, tls=True),
+}
 """By scheme, what opens a store from the part of the URL behind `://`."""
 
 

@@ -1,0 +1,57 @@
+"""What a Redis server has to be before tables are entrusted to it, and what operators should hear of it."""
+
+from __future__ import annotations
+
+import re
+
+from buraco_service import logs
+from buraco_service.stores.base import StoreIncompatible, StoreUnavailable
+from buraco_service.stores.redis_keys import Keys
+from buraco_service.stores.redis_nodes import Node, Nodes
+
+SCHEMA_VERSION = 1
+
+
+async def check_schema(nodes: Nodes, keys: Keys) -> None:
+    """Mark the place as this store's, if nobody has. Raises StoreIncompatible for a newer schema or another's data."""
+    found = await nodes.call(0, "SET", keys.schema, SCHEMA_VERSION, "NX", "GET")
+    if found is None:
+        return
+    if not re.fullmatch(rb"[1-9][0-9]{0,8}", found):
+        raise StoreIncompatible("the keys under this prefix belong to another program")
+    if int(found) > SCHEMA_VERSION:
+        raise StoreIncompatible(
+            f"the store has schema version {int(found)}, and this program knows up to {SCHEMA_VERSION}"
+        )
+
+
+async def check_safety(nodes: Nodes) -> None:
+    """Log what may lose acknowledged moves. Raises StoreIncompatible for a server that throws tables away."""
+    for node, bucket in nodes.masters().items():
+        await _check_node(nodes, node, bucket)
+
+
+async def _check_node(nodes: Nodes, node: Node, bucket: int) -> None:
+    log = logs.get_logger().bind(server=str(node.address))
+    try:
+        told = await nodes.call(bucket, "CONFIG", "GET", "append*", "maxmemory*")
+    except StoreUnavailable:
+        log.info("redis keeps its configuration to itself", wanted="appendonly yes, maxmemory-policy noeviction")
+        return
+    settings = {name.decode(): value.decode() for name, value in told.items()}
+    policy = settings.get("maxmemory-policy", "noeviction")
+    if policy.startswith("allkeys-"):
+        if settings.get("maxmemory") != "0":
+            raise StoreIncompatible(
+                f"{node.address} would throw tables away when its memory is full: set maxmemory-policy noeviction,"
+                f" not {policy}"
+            )
+        log.warning("redis would throw tables away if maxmemory were set", maxmemory_policy=policy)
+    appendonly, appendfsync = settings.get("appendonly"), settings.get("appendfsync")
+    if appendonly != "yes":
+        log.warning("redis is not durable: tables are lost when the server ends", appendonly=appendonly)
+    elif appendfsync != "always":
+        log.warning(
+            "redis is not fully durable: the last moves are lost when the server's machine fails",
+            appendfsync=appendfsync,
+        )

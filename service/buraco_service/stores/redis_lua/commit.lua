@@ -1,0 +1,62 @@
+#!lua
+-- Takes a table one revision on. Everything is decided before the first write.
+-- KEYS: table, log, requests, order, names, ages, records (see redis_keys.py).
+-- ARGV: table id, expected revision, request id or '', state, status, now, entry, answer, last entry that may go,
+--       channel, requests kept, prune step, seconds of an age step, highest revision, then deal and payload by turns.
+local found = redis.call('HMGET', KEYS[1], 'revision', 'status', 'updated', 'start')
+if not found[1] then
+    return {'missing'}
+end
+local remembers = ARGV[3] ~= ''
+if remembers then
+    local answer = redis.call('HGET', KEYS[3], ARGV[3])
+    if answer then
+        return {'remembered', answer}
+    end
+end
+if found[1] ~= ARGV[2] then
+    return {'conflict', found[1]}
+end
+local current = tonumber(found[1])
+if current >= tonumber(ARGV[14]) then
+    return {'worn out'}
+end
+local revision = current + 1
+
+redis.call('HSET', KEYS[1], 'revision', revision, 'state', ARGV[4], 'updated', ARGV[6])
+redis.call('RPUSH', KEYS[2], ARGV[7])
+redis.call('RPUSH', KEYS[4], ARGV[3])
+if remembers then
+    redis.call('HSET', KEYS[3], ARGV[3], revision .. ':' .. ARGV[8])
+end
+if found[2] ~= ARGV[5] then
+    redis.call('HSET', KEYS[1], 'status', ARGV[5])
+    redis.call('ZREM', KEYS[5], found[2] .. '\0' .. ARGV[1])
+    redis.call('ZADD', KEYS[5], 0, ARGV[5] .. '\0' .. ARGV[1])
+end
+local step = tonumber(ARGV[13])
+if math.floor(tonumber(found[3]) / step) ~= math.floor(tonumber(ARGV[6]) / step) then
+    redis.call('ZADD', KEYS[6], ARGV[6], ARGV[1])
+end
+for i = 15, #ARGV, 2 do
+    redis.call('HSET', KEYS[7], ARGV[i], ARGV[i + 1])
+end
+
+local start = tonumber(found[4])
+local going = math.min(tonumber(ARGV[9]), current) - start + 1
+if going >= tonumber(ARGV[12]) then
+    redis.call('LTRIM', KEYS[2], going, -1)
+    redis.call('HSET', KEYS[1], 'start', start + going)
+end
+if revision % tonumber(ARGV[12]) == 0 then
+    local old = redis.call('LLEN', KEYS[4]) - tonumber(ARGV[11])
+    if old > 0 then
+        for _, request in ipairs(redis.call('LPOP', KEYS[4], old)) do
+            if request ~= '' then
+                redis.call('HDEL', KEYS[3], request)
+            end
+        end
+    end
+end
+redis.call('SPUBLISH', ARGV[10], revision)
+return revision

