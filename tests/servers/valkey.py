@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import platform
+import signal
 import socket
 import subprocess
 import time
@@ -19,9 +20,16 @@ from tests.servers.processes import free_port
 _PATIENCE = 20.0
 _PAUSE = 0.01
 
-_ALWAYS = ("--bind", "127.0.0.1", "--save", "")
+_ALWAYS = ("--bind", "127.0.0.1", "--save", "", "--repl-diskless-sync-delay", "0")
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
-_CLUSTER = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no")
+CLUSTER_OPTIONS = (
+    "--cluster-enabled",
+    "yes",
+    "--cluster-node-timeout",
+    "1000",
+    "--cluster-allow-replica-migration",
+    "no",
+)
 
 
 def missing() -> str | None:
@@ -63,6 +71,7 @@ class Valkey:
     def stop(self) -> None:
         """End it as an operator does."""
         if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
             self._process.terminate()
             self._process.wait(_PATIENCE)
 
@@ -71,6 +80,16 @@ class Valkey:
         assert self._process is not None
         self._process.kill()
         self._process.wait(_PATIENCE)
+
+    def freeze(self) -> None:
+        """Let it answer nothing more, although its connections stay."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on after `freeze`."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def command(self, *words: str | bytes | int) -> Any:
         """The server's answer to a command. Raises hiredis.ReplyError for an error."""
@@ -137,13 +156,17 @@ def running(folder: Path, *options: str) -> Iterator[Valkey]:
 
 
 @contextlib.contextmanager
+def running_node(folder: Path) -> Iterator[Valkey]:
+    """A node of no cluster yet, for a while."""
+    with running(folder, *CLUSTER_OPTIONS, "--cluster-port", str(free_port())) as node:
+        yield node
+
+
+@contextlib.contextmanager
 def running_cluster(folder: Path) -> Iterator[Cluster]:
     """Three masters for a while."""
     with contextlib.ExitStack() as stack:
-        nodes = [
-            stack.enter_context(running(folder / name, *_CLUSTER, "--cluster-port", str(free_port())))
-            for name in ("a", "b", "c")
-        ]
+        nodes = [stack.enter_context(running_node(folder / name)) for name in ("a", "b", "c")]
         form_cluster(nodes)
         yield Cluster(nodes)
 
@@ -156,10 +179,23 @@ def form_cluster(nodes: Sequence[Valkey]) -> None:
         node.command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         node.command("CLUSTER", "ADDSLOTSRANGE", number * share, last)
     for node in nodes[1:]:
-        bus = int(node.command("CONFIG", "GET", "cluster-port")[1])
-        nodes[0].command("CLUSTER", "MEET", "127.0.0.1", node.port, bus)
+        _introduce(nodes[0], node)
     for node in nodes:
         wait_until(lambda node=node: _knows_all(node, len(nodes)))
+
+
+def replicate(master: Valkey, replica: Valkey) -> None:
+    """Make a node the replica of a cluster's master, and wait until it could take over."""
+    name = master.command("CLUSTER", "MYID")
+    _introduce(master, replica)
+    wait_until(lambda: name in replica.command("CLUSTER", "NODES"))
+    replica.command("CLUSTER", "REPLICATE", name)
+    wait_until(lambda: b"master_link_status:up" in replica.command("INFO", "replication"))
+
+
+def _introduce(node: Valkey, other: Valkey) -> None:
+    bus = int(other.command("CONFIG", "GET", "cluster-port")[1])
+    node.command("CLUSTER", "MEET", "127.0.0.1", other.port, bus)
 
 
 def _knows_all(node: Valkey, count: int) -> bool:

@@ -1,4 +1,4 @@
-"""Programs that the tests of the SQLite store run in processes of their own: `python -m tests.stores.children NAME …`.
+"""Programs that the tests run in processes of their own: `python -m tests.stores.children NAME URL …`.
 
 They write what has been acknowledged to standard output, a line each, at once.
 """
@@ -9,10 +9,10 @@ import asyncio
 import contextlib
 import resource
 import sys
-from pathlib import Path
 
+from buraco_service import logs
 from buraco_service.stores.base import RevisionConflict, Store, StoreUnavailable, TableExists
-from buraco_service.stores.sqlite import SqliteStore
+from buraco_service.stores.urls import open_store
 from tests.stores.samples import create, step
 
 
@@ -22,9 +22,9 @@ def say(*words: object) -> None:
     sys.stdout.flush()
 
 
-async def commit_on_and_on(file: Path) -> None:
+async def commit_on_and_on(url: str) -> None:
     """Commit to eight tables at once until killed; write "table revision" for every acknowledged commit."""
-    store = await SqliteStore.open(file)
+    store = await open_store(url)
 
     async def play(table_id: str) -> None:
         await create(store, table_id)
@@ -36,9 +36,9 @@ async def commit_on_and_on(file: Path) -> None:
     await asyncio.gather(*[play(f"t{i}") for i in range(8)])
 
 
-async def race(file: Path, name: str, last: str) -> None:
-    """Open the file, new or not, wait for a line, race for every revision up to `last`; write those that were won."""
-    store = await SqliteStore.open(file)
+async def race(url: str, name: str, last: str) -> None:
+    """Open the store, new or not, wait for a line, race for every revision up to `last`; write those that were won."""
+    store = await open_store(url)
     with contextlib.suppress(TableExists):
         await create(store, "t")
     say("ready")
@@ -54,17 +54,17 @@ async def race(file: Path, name: str, last: str) -> None:
     await store.close()
 
 
-async def advance(file: Path, table_id: str, last: str) -> None:
+async def advance(url: str, table_id: str, last: str) -> None:
     """Commit to a table until it has the revision `last`."""
-    store = await SqliteStore.open(file)
+    store = await open_store(url)
     for revision in range(await store.revision(table_id), int(last)):
         await store.commit(step(table_id, revision))
     await store.close()
 
 
-async def outgrow(file: Path) -> None:
+async def outgrow(url: str) -> None:
     """Commit until no file may grow any more, then go on when it may; write what became of it."""
-    store = await SqliteStore.open(file)
+    store = await open_store(url)
     await create(store, "t")
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, most))
@@ -86,13 +86,14 @@ async def _commit_until_refused(store: Store) -> int:
     return revision
 
 
-async def forget_to_close(file: Path) -> None:
+async def forget_to_close(url: str) -> None:
     """End without closing the store."""
-    store = await SqliteStore.open(file)
+    store = await open_store(url)
     await create(store, "t")
     say("created")
 
 
 if __name__ == "__main__":
-    _, program, path, *rest = sys.argv
-    asyncio.run(globals()[program](Path(path), *rest))
+    _, program, store_url, *rest = sys.argv
+    logs.configure()  # to standard error
+    asyncio.run(globals()[program](store_url, *rest))

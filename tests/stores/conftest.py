@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from buraco_service.stores.urls import open_store
 from tests.servers import valkey as valkey_servers
 from tests.servers.valkey import Cluster, Valkey
 from tests.stores.samples import StoreFactory
+
+OpenAt = Callable[[str], Awaitable[Store]]
 
 _prefixes = itertools.count()
 
@@ -47,6 +50,19 @@ def redis_cluster_url(valkey_cluster: Cluster) -> str:
 def sqlite_url(tmp_path: Path) -> str:
     """A file that is not there yet."""
     return f"sqlite:///{tmp_path}/tables.db"
+
+
+@pytest.fixture
+async def open_at() -> AsyncIterator[OpenAt]:
+    """Opens stores by their URLs. All are closed after the test."""
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def open_one(url: str) -> Store:
+            store = await open_store(url)
+            stack.push_async_callback(store.close)
+            return store
+
+        yield open_one
 
 
 @pytest.fixture(params=["sqlite_url", "redis_url", "redis_cluster_url"])

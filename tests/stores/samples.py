@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from buraco_service.stores.base import Commit, Store, Subscription
+from buraco_service.stores.base import Commit, Store, StoreUnavailable, Subscription
 
 T = TypeVar("T")
 
@@ -27,6 +27,16 @@ async def told_of(subscription: Subscription, revision: int | None) -> None:
     while told is not None and told != revision:
         assert revision is None or told < revision
         told = await soon(subscription.changed())
+
+
+async def until_answered(store: Store, table_id: str) -> int:
+    """The table's revision, as soon as a store in trouble answers again."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                return await store.revision(table_id)
+            except StoreUnavailable:
+                await asyncio.sleep(0.01)
 
 
 async def create(

@@ -30,7 +30,7 @@ async def launch(file: Path) -> AsyncIterator[Launch]:
     children: list[Process] = []
 
     async def start(program: str, *arguments: str) -> Process:
-        command = ("-m", "tests.stores.children", program, str(file), *arguments)
+        command = ("-m", "tests.stores.children", program, f"sqlite:///{file}", *arguments)
         child = await asyncio.create_subprocess_exec(sys.executable, *command, cwd=ROOT, stdin=PIPE, stdout=PIPE)
         children.append(child)
         return child

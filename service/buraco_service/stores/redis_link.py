@@ -147,7 +147,7 @@ class Link(asyncio.Protocol):
 
     def _flush(self) -> None:
         if self._confirmation is not None:
-            wait = self.call("WAIT", self._place.replicas, int(self._place.timeout * 900))
+            wait = self.call("WAIT", self._place.replicas, int(self._place.timeout * 500))
             wait.add_done_callback(partial(_pass_on, self._confirmation))
             self._confirmation = None
         if self._transport is not None and not self._transport.is_closing():

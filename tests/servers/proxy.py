@@ -1,0 +1,68 @@
+"""A proxy on loopback between a client and a server, to be in the way of what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Callable
+
+Edit = Callable[[bytes], bytes]
+
+
+class Proxy:
+    """Passes bytes on to a port, answers through `edit`; whoever connects may have to speak TLS."""
+
+    def __init__(self, target: int, tls: ssl.SSLContext | None, edit: Edit) -> None:
+        self.port = 0
+        self._target = target
+        self._tls = tls
+        self._edit = edit
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def end(self) -> None:
+        """Break every connection and see it ended."""
+        self.cut()
+        await asyncio.gather(*self._tasks)
+
+    def cut(self) -> None:
+        """Break every connection."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def serve(self) -> asyncio.Server:
+        """Listen; `port` tells where."""
+        server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0, ssl=self._tls)
+        self.port = server.sockets[0].getsockname()[1]
+        return server
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        there, thither = await asyncio.open_connection("127.0.0.1", self._target)
+        self._writers |= {writer, thither}
+        await asyncio.gather(_copy(reader, thither, bytes), _copy(there, writer, self._edit))
+        self._writers -= {writer, thither}
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, edit: Edit) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(65536):
+            writer.write(edit(data))
+            await writer.drain()
+    writer.transport.abort()
+
+
+@contextlib.asynccontextmanager
+async def proxy(target: int, *, tls: ssl.SSLContext | None = None, edit: Edit = bytes) -> AsyncIterator[Proxy]:
+    """A proxy for a while."""
+    made = Proxy(target, tls, edit)
+    server = await made.serve()
+    try:
+        yield made
+    finally:
+        server.close()
+        await made.end()

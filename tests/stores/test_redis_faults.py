@@ -1,0 +1,187 @@
+"""The Redis store when its server fails, fills up, freezes, comes back or is another one than before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from buraco_service.stores.base import AlreadyRemembered, Remembered, StoreUnavailable
+from tests.servers.proxy import proxy
+from tests.servers.valkey import DURABLE, Valkey, missing, running, wait_until
+from tests.stores.conftest import OpenAt
+from tests.stores.samples import advance, create, soon, step, until_answered
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Valkey]:
+    """A server that a test may do anything to; what it acknowledges is on the disk."""
+    with running(tmp_path / "valkey", *DURABLE) as server:
+        yield server
+
+
+async def test_server_is_killed_and_comes_back(server: Valkey, open_at: OpenAt) -> None:
+    """While the server is away calls are refused at once; when it is back the same store goes on with every commit."""
+    store = await open_at(server.url)
+    await create(store, "t", request_id="make")
+    await advance(store, "t", 2, 20)
+    server.kill()
+    for call in (store.load("t"), store.commit(step("t", 20)), store.ping(), create(store, "u", request_id="r")):
+        with pytest.raises(StoreUnavailable):
+            await soon(call)
+    server.start()
+    assert await until_answered(store, "t") == 20
+    assert await store.remembered("t", "request 20") == Remembered(20, b"answer 20")
+    assert await store.created("make") == ("t", b"answer 1")
+    await advance(store, "t", 21, 25)
+
+
+async def test_waiters_are_woken_after_a_restart(server: Valkey, open_at: OpenAt) -> None:
+    """After the connection was lost every waiter is told to look, and hears of later commits as before."""
+    store = await open_at(server.url)
+    await create(store, "t")
+    async with store.subscribe("t") as subscription, store.subscribe("never made") as other:
+        for waiting in (subscription, other):
+            await soon(waiting.changed())  # listening
+        server.kill()
+        server.start()
+        for waiting in (subscription, other):
+            while await soon(waiting.changed()) is not None:
+                pass
+        await until_answered(store, "t")
+        await store.commit(step("t", 1))
+        assert await soon(subscription.changed()) == 2
+
+
+async def test_commit_during_an_interruption_is_heard_of(server: Valkey, open_at: OpenAt) -> None:
+    """A commit that another replica makes while this one's connections are cut wakes the waiter all the same."""
+    async with proxy(server.port) as line:
+        here, there = await open_at(f"redis://127.0.0.1:{line.port}"), await open_at(server.url)
+        await create(here, "t")
+        async with here.subscribe("t") as subscription:
+            await soon(subscription.changed())
+            for revision in range(2, 12):
+                line.cut()
+                await advance(there, "t", revision, revision)
+                seen = 0
+                while seen < revision:
+                    told = await soon(subscription.changed())
+                    seen = await until_answered(here, "t") if told is None else told
+        await here.close()
+
+
+async def test_calls_on_a_broken_connection_fail_whole(server: Valkey, open_at: OpenAt) -> None:
+    """When the connection breaks under calls, each is answered, and what was written is whole and remembered."""
+    async with proxy(server.port) as line:
+        store = await open_at(f"redis://127.0.0.1:{line.port}")
+        tables = [f"t{i}" for i in range(20)]
+        await asyncio.gather(*[create(store, name) for name in tables])
+        commits = [asyncio.ensure_future(store.commit(step(name, 1, request_id="r"))) for name in tables]
+        await asyncio.sleep(0)
+        line.cut()
+        results = await soon(asyncio.gather(*commits, return_exceptions=True))
+        for name, result in zip(tables, results, strict=True):
+            assert result == 2 or isinstance(result, StoreUnavailable)
+            revision = await until_answered(store, name)
+            assert len(await store.log(name, 0, 10)) == revision
+            if revision == 2:
+                with pytest.raises(AlreadyRemembered):
+                    await store.commit(step(name, 1, request_id="r"))
+            else:
+                assert await store.commit(step(name, 1, request_id="r")) == 2
+        await store.close()
+
+
+async def test_frozen_server_keeps_nobody_waiting(server: Valkey, open_at: OpenAt) -> None:
+    """A server that says nothing more is given up after the timeout, by those who wait and by those who come later."""
+    store = await open_at(f"{server.url}?timeout=0.3")
+    await create(store, "t")
+    server.freeze()
+    calls = [store.load("t"), store.commit(step("t", 1, request_id="r")), store.ping()]
+    results = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 5)
+    assert [type(result) for result in results] == [StoreUnavailable] * 3
+    with pytest.raises(StoreUnavailable):
+        await asyncio.wait_for(store.load("t"), 5)
+    server.thaw()
+    revision = await until_answered(store, "t")
+    assert len(await store.log("t", 0, 10)) == revision
+
+
+async def test_frozen_server_does_not_stop_close(server: Valkey, open_at: OpenAt) -> None:
+    """Close waits for calls under way no longer than they may take."""
+    store = await open_at(f"{server.url}?timeout=0.3")
+    await create(store, "t")
+    async with store.subscribe("t") as subscription:
+        await soon(subscription.changed())
+        server.freeze()
+        loading = asyncio.ensure_future(store.load("t"))
+        await asyncio.sleep(0)
+        await asyncio.wait_for(store.close(), 5)
+        with pytest.raises(StoreUnavailable):
+            await loading
+
+
+async def test_full_server_refuses_writes_whole(server: Valkey, open_at: OpenAt) -> None:
+    """A server at its limit of memory refuses commits and creates whole, answers reads, lets old tables expire."""
+    store = await open_at(server.url)
+    await create(store, "t", now=9000.0)
+    await create(store, "old", now=1000.0)
+    server.command("CONFIG", "SET", "maxmemory", "1")
+    before = await store.load("t")
+    for call in (
+        store.commit(step("t", 1, status="lost", request_id="r", records=((1, b"lost"),))),
+        create(store, "new", request_id="make"),
+        store.ping(),
+    ):
+        with pytest.raises(StoreUnavailable, match="OOM"):
+            await call
+    assert await store.load("t") == before
+    assert len(await store.log("t", 0, 10)) == 1
+    assert await store.remembered("t", "r") is None
+    assert await store.created("make") is None
+    assert await store.records("t", 0, 10) == []
+    assert [stored.table_id for stored in await store.list(None, 10, None)] == ["old", "t"]
+    assert await store.expire(5000.0, 10) == 1
+    server.command("CONFIG", "SET", "maxmemory", "0")
+    assert await store.commit(step("t", 1, request_id="r")) == 2
+
+
+async def test_replica_takes_over(server: Valkey, open_at: OpenAt, tmp_path: Path) -> None:
+    """Of the servers named the master is used; when it has gone and a replica was made master, the store goes on."""
+    with running(tmp_path / "replica", "--replicaof", f"127.0.0.1 {server.port}") as replica:
+        wait_until(lambda: b"master_link_status:up" in replica.command("INFO", "replication"))
+        with pytest.raises(StoreUnavailable, match="is a replica"):
+            await open_at(replica.url)
+        # Acknowledged only when the replica has it: so it survives the loss of the master.
+        store = await open_at(f"redis://127.0.0.1:{replica.port},127.0.0.1:{server.port}?replicas=1")
+        await create(store, "t", request_id="make")
+        await asyncio.gather(*[create(store, f"u{i}") for i in range(10)])
+        await advance(store, "t", 2, 10)
+        async with store.subscribe("t") as subscription:
+            await soon(subscription.changed())
+            server.kill()
+            replica.command("REPLICAOF", "NO", "ONE")
+            assert await until_answered(store, "t") == 10
+            while await soon(subscription.changed()) is not None:
+                pass
+        assert await store.created("make") == ("t", b"answer 1")
+        follower = await open_at(f"redis://127.0.0.1:{server.port},127.0.0.1:{replica.port}")
+        assert await follower.commit(step("t", 10)) == 11
+
+
+async def test_demoted_master_is_left(server: Valkey, open_at: OpenAt, tmp_path: Path) -> None:
+    """A master that becomes a replica refuses the commit, and the next ones go to the master of now."""
+    with running(tmp_path / "other", "--replicaof", f"127.0.0.1 {server.port}") as other:
+        wait_until(lambda: b"master_link_status:up" in other.command("INFO", "replication"))
+        store = await open_at(f"redis://127.0.0.1:{server.port},127.0.0.1:{other.port}")
+        await create(store, "t")
+        other.command("REPLICAOF", "NO", "ONE")
+        server.command("REPLICAOF", "127.0.0.1", other.port)
+        with pytest.raises(StoreUnavailable):
+            await store.commit(step("t", 1))
+        assert await until_answered(store, "t") == 1
+        assert await store.commit(step("t", 1)) == 2
