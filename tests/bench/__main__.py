@@ -3,6 +3,7 @@
 - engine: what an action costs in every rule set, beside gin rummy of other engines for games with melds.
 - growth: the same by the number of the deal in its match and by melds on the table, and what a call costs the service
   at tables late in their match beside new ones. Level figures and a ratio about 1 say that cost does not grow.
+- stores: commits to each store, without the service.
 - service: each way to call the service beside an echo of the same sizes, in turn.
 
 `make bench` installs the peers where they can be installed; the line of a missing one says so. Processor time bears
@@ -17,6 +18,9 @@ from tests.bench.engine_growth import measure_engine_growth
 from tests.bench.peers import measure_peers
 from tests.bench.service import measure_service
 from tests.bench.service_growth import measure_service_growth
+from tests.bench.stores import measure_stores
+
+PARTS = ("engine", "growth", "stores", "service")
 
 
 def main() -> None:
@@ -26,7 +30,10 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement (default 3)")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each kind, in turn (default 3)")
-    parser.add_argument("--only", choices=("engine", "growth", "service"), help="one part alone")
+    parser.add_argument("--only", choices=PARTS, help="one part alone")
+    parser.add_argument(
+        "--store", metavar="URL", help="where the service keeps its tables (default: a new SQLite file)"
+    )
     arguments = parser.parse_args()
     if arguments.only in (None, "engine"):
         measure_engine(arguments.seconds)
@@ -35,8 +42,10 @@ def main() -> None:
     if arguments.only in (None, "growth"):
         measure_engine_growth(2 * arguments.seconds)
         asyncio.run(measure_service_growth())
+    if arguments.only in (None, "stores"):
+        asyncio.run(measure_stores(arguments.seconds, arguments.rounds))
     if arguments.only in (None, "service"):
-        asyncio.run(measure_service(arguments.seconds, arguments.rounds))
+        asyncio.run(measure_service(arguments.seconds, arguments.rounds, arguments.store))
 
 
 main()

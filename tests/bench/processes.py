@@ -21,13 +21,13 @@ def processor_seconds(pid: int) -> float:
 
 
 @contextlib.contextmanager
-def service_process() -> Iterator[tuple[str, int]]:
-    """`buraco serve` on SQLite in a process of its own: its address and process id."""
+def service_process(store: str | None = None) -> Iterator[tuple[str, int]]:
+    """`buraco serve` in a process of its own: its address and process id. No store named: a new SQLite file."""
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.json"
         command = [
             *(sys.executable, "-m", "buraco_service", "serve", "--port", "0", "--metrics-port", "0"),
-            *("--store", f"sqlite:///{folder}/bench.db", "--ready-file", str(ready), "--log-level", "warning"),
+            *("--store", store or f"sqlite:///{folder}/bench.db", "--ready-file", str(ready), "--log-level", "warning"),
         ]
         with subprocess.Popen(command) as process:
             try:

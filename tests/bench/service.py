@@ -35,11 +35,12 @@ class Measured(NamedTuple):
     cost: float
 
 
-async def measure_service(seconds: float, rounds: int) -> None:
-    """Print the rates beside the echo's, and the ratio round by round."""
-    with service_process() as (target, service_pid), echo_process() as (echo_target, echo_pid):
+async def measure_service(seconds: float, rounds: int, store: str | None) -> None:
+    """Print the rates beside the echo's, and the ratio round by round. No store named: a SQLite file."""
+    with service_process(store) as (target, service_pid), echo_process() as (echo_target, echo_pid):
         async with grpc.aio.insecure_channel(target) as channel, grpc.aio.insecure_channel(echo_target) as peer:
-            print(f"service: {IN_FLIGHT} calls in flight, SQLite with synchronous FULL; the client has the other core")
+            kept = "SQLite with synchronous FULL" if store is None else store.partition(":")[0]
+            print(f"service: {IN_FLIGHT} calls in flight, {kept}; the client has the other core")
             print(f"  {'':34}{'calls/s':>9}{'µs CPU':>8}{'echo/s':>9}{'µs CPU':>8}{'ratio':>7}  sizes")
             validate, sizes = _validate(channel)
             await _compare(

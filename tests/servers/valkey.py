@@ -156,17 +156,17 @@ def running(folder: Path, *options: str) -> Iterator[Valkey]:
 
 
 @contextlib.contextmanager
-def running_node(folder: Path) -> Iterator[Valkey]:
+def running_node(folder: Path, *options: str) -> Iterator[Valkey]:
     """A node of no cluster yet, for a while."""
-    with running(folder, *CLUSTER_OPTIONS, "--cluster-port", str(free_port())) as node:
+    with running(folder, *CLUSTER_OPTIONS, "--cluster-port", str(free_port()), *options) as node:
         yield node
 
 
 @contextlib.contextmanager
-def running_cluster(folder: Path) -> Iterator[Cluster]:
+def running_cluster(folder: Path, *options: str) -> Iterator[Cluster]:
     """Three masters for a while."""
     with contextlib.ExitStack() as stack:
-        nodes = [stack.enter_context(running_node(folder / name)) for name in ("a", "b", "c")]
+        nodes = [stack.enter_context(running_node(folder / name, *options)) for name in ("a", "b", "c")]
         form_cluster(nodes)
         yield Cluster(nodes)
 

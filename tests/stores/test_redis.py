@@ -26,6 +26,12 @@ from tests.servers.valkey import Valkey
 from tests.stores.conftest import OpenAt
 from tests.stores.samples import advance, create, soon, step
 
+# As the README has them.
+PERMISSIONS = (
+    *("~secret:*", "&secret:*", "+@read", "+@write", "+@scripting", "+@pubsub", "+@connection"),
+    *("+time", "+wait", "+cluster|slots", "+config|get"),
+)
+
 
 def keys_of(server: Valkey, url: str) -> list[bytes]:
     """What the server holds for a URL."""
@@ -181,13 +187,16 @@ async def test_servers_that_are_too_old_are_refused(valkey: Valkey, open_at: Ope
 
 async def test_passwords(valkey: Valkey, open_at: OpenAt) -> None:
     """User and password of the URL log in; wrong ones raise StoreUnavailable that does not quote them."""
-    valkey.command("ACL", "SETUSER", "ada", "on", ">hunter2", "~secret:*", "&secret:*", "+@all")
+    valkey.command("ACL", "SETUSER", "ada", "on", ">hunter2", *PERMISSIONS)
     try:
         store = await open_at(f"redis://ada:hunter2@127.0.0.1:{valkey.port}?prefix=secret:")
-        await create(store, "t")
+        await create(store, "t", request_id="make")
         assert await store.commit(step("t", 1)) == 2
+        await store.ping()
+        assert len(await store.list("playing", 10, None)) == 1
         async with store.subscribe("t") as subscription:
             await soon(subscription.changed())
+        assert await store.expire(9000.0, 10) == 1
         with pytest.raises(StoreUnavailable, match="WRONGPASS") as caught:
             await open_at(f"redis://ada:hunter3@127.0.0.1:{valkey.port}")
         assert "hunter" not in str(caught.value)

@@ -282,9 +282,11 @@ class Nodes:
 
 
 def as_store_error(refusal: Refused) -> StoreError:
-    """What a server's error means to the store. Its text stays here: it may quote keys and users."""
+    """What a server's error means to the store."""
     if refusal.code == "WRONGTYPE":
         return StoreIncompatible("a key holds something that is not this store's")
+    if refusal.code == "ERR" and refusal.detail.startswith("ACL failure"):
+        return StoreUnavailable("the server refuses: NOPERM within a script")
     if refusal.code == "ERR":
         return StoreError(f"the server does not understand: {refusal.detail[:200]}")
     return StoreUnavailable(f"the server refuses: {refusal.code}")
