@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+import uvloop
 from structlog.testing import capture_logs
 
 from buraco_service.stores.base import (
@@ -21,8 +22,9 @@ from buraco_service.stores.base import (
 )
 from buraco_service.stores.limits import MAX_NUMBER
 from buraco_service.stores.redis_keys import Keys, bucket_of
+from buraco_service.stores.urls import open_store
 from tests.servers.proxy import proxy
-from tests.servers.valkey import Valkey
+from tests.servers.valkey import Valkey, running, wait_until
 from tests.stores.conftest import OpenAt
 from tests.stores.samples import advance, create, soon, step
 
@@ -202,6 +204,9 @@ async def test_passwords(valkey: Valkey, open_at: OpenAt) -> None:
         assert "hunter" not in str(caught.value)
         with pytest.raises(StoreUnavailable, match="NOPERM"):
             await open_at(f"redis://ada:hunter2@127.0.0.1:{valkey.port}?prefix=other:")
+        valkey.command("ACL", "SETUSER", "ada", "resetchannels")
+        with pytest.raises(StoreUnavailable, match="NOPERM"):
+            await open_at(f"redis://ada:hunter2@127.0.0.1:{valkey.port}?prefix=secret:")
     finally:
         valkey.command("ACL", "DELUSER", "ada")
 
@@ -278,6 +283,32 @@ async def test_configuration_may_be_secret(valkey: Valkey, open_at: OpenAt) -> N
         valkey.command("ACL", "DELUSER", "guest")
 
 
+async def test_configuration_may_be_unknown(tmp_path: Path, open_at: OpenAt) -> None:
+    """A server that has no command for its configuration is taken as it is, too."""
+    with running(tmp_path, "--rename-command", "CONFIG", "") as server, capture_logs() as logs:
+        await create(await open_at(server.url), "t")
+    assert [line["event"] for line in logs] == ["redis keeps its configuration to itself"]
+
+
+async def test_watching_that_is_refused_is_told(valkey: Valkey, open_at: OpenAt) -> None:
+    """When the server lets nobody listen any more, an operator is warned, and listening goes on once it may."""
+    valkey.command("ACL", "SETUSER", "deaf", "on", ">pass", "~*", "&*", "+@all", "-ssubscribe")
+    try:
+        with capture_logs() as logs:
+            store = await open_at(f"redis://deaf:pass@127.0.0.1:{valkey.port}?prefix=deaf:")
+            await create(store, "t")
+            async with store.subscribe("t") as subscription:
+                await asyncio.to_thread(
+                    wait_until, lambda: "changes of tables are not heard for now" in [line["event"] for line in logs]
+                )
+                valkey.command("ACL", "SETUSER", "deaf", "+ssubscribe")
+                await soon(subscription.changed())
+                await store.commit(step("t", 1))
+                assert await soon(subscription.changed()) == 2
+    finally:
+        valkey.command("ACL", "DELUSER", "deaf")
+
+
 # ---- replicas ----
 
 
@@ -292,3 +323,23 @@ async def test_commit_without_its_replicas_is_not_acknowledged(valkey: Valkey, o
     with pytest.raises(RevisionConflict):
         await careless.commit(step("t", 1))
     assert len(await careful.log("t", 0, 10)) == 2
+
+
+async def test_uvloop(redis_url: str) -> None:
+    """On uvloop, which the service may be told to run on, the store does the same."""
+
+    async def play() -> tuple[int, int | None]:
+        store = await open_store(redis_url)
+        await create(store, "t", request_id="make")
+        async with store.subscribe("t") as subscription:
+            await soon(subscription.changed())
+            await advance(store, "t", 2, 30)
+            told = await soon(subscription.changed())
+        revision = await store.revision("t")
+        await store.close()
+        return revision, told
+
+    revision, told = await asyncio.to_thread(uvloop.run, play())
+    assert revision == 30
+    assert told is not None
+    assert 2 <= told <= 30

@@ -139,7 +139,7 @@ async def test_full_server_refuses_writes_whole(server: Valkey, open_at: OpenAt)
     ):
         with pytest.raises(StoreUnavailable, match="OOM"):
             await call
-    assert await store.load("t") == before
+    assert await (await open_at(server.url)).load("t") == before
     assert len(await store.log("t", 0, 10)) == 1
     assert await store.remembered("t", "r") is None
     assert await store.created("make") is None

@@ -207,7 +207,7 @@ class RedisStore:
             await asyncio.gather(
                 *[
                     self._nodes.run(bucket, redis_scripts.PING, (self._keys.names(bucket),))
-                    for bucket in self._nodes.masters().values()
+                    for bucket in self._nodes.owners().values()
                 ]
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from buraco_service import logs
-from buraco_service.stores.base import StoreIncompatible, StoreUnavailable
+from buraco_service.stores.base import StoreError, StoreIncompatible
 from buraco_service.stores.redis_keys import Keys
 from buraco_service.stores.redis_nodes import Node, Nodes
 
@@ -14,7 +14,12 @@ SCHEMA_VERSION = 1
 
 async def check_schema(nodes: Nodes, keys: Keys) -> None:
     """Mark the place as this store's, if nobody has. Raises StoreIncompatible for a newer schema or another's data."""
-    found = await nodes.call(0, "SET", keys.schema, SCHEMA_VERSION, "NX", "GET")
+    # A user who may not publish would be told so at the end of a commit, when it is written.
+    await nodes.call(0, "SPUBLISH", keys.schema, "")
+    # Looked at first: a server that is full refuses to set even what is there.
+    found = await nodes.call(0, "GET", keys.schema)
+    if found is None:
+        found = await nodes.call(0, "SET", keys.schema, SCHEMA_VERSION, "NX", "GET")
     if found is None:
         return
     if not re.fullmatch(rb"[1-9][0-9]{0,8}", found):
@@ -27,15 +32,16 @@ async def check_schema(nodes: Nodes, keys: Keys) -> None:
 
 async def check_safety(nodes: Nodes) -> None:
     """Log what may lose acknowledged moves. Raises StoreIncompatible for a server that throws tables away."""
-    for node, bucket in nodes.masters().items():
-        await _check_node(nodes, node, bucket)
+    for node, bucket in nodes.owners().items():
+        if node is not None:
+            await _check_node(nodes, node, bucket)
 
 
 async def _check_node(nodes: Nodes, node: Node, bucket: int) -> None:
     log = logs.get_logger().bind(server=str(node.address))
     try:
         told = await nodes.call(bucket, "CONFIG", "GET", "append*", "maxmemory*")
-    except StoreUnavailable:
+    except StoreError:
         log.info("redis keeps its configuration to itself", wanted="appendonly yes, maxmemory-policy noeviction")
         return
     settings = {name.decode(): value.decode() for name, value in told.items()}

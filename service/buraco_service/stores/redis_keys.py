@@ -49,7 +49,7 @@ class Keys:
 
     @property
     def schema(self) -> bytes:
-        """Holds the schema version; in bucket 0."""
+        """Holds the schema version; in bucket 0. Also a channel that nobody listens to."""
         return f"{self._bucket(0)}schema".encode()
 
     def names(self, bucket: int) -> bytes:

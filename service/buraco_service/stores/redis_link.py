@@ -11,7 +11,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import hiredis
 
@@ -102,8 +102,7 @@ class Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by name
         channel = transport.get_extra_info("socket")
         if channel is not None and channel.family in {socket.AF_INET, socket.AF_INET6}:
             channel.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -66,11 +66,14 @@ class Node:
         if self._link is not None:
             self._link.close()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Break the connection, and try no more to make one."""
         if self._opening is not None:
             self._opening.cancel()
-        self.drop()
+            await asyncio.wait([self._opening])
+        if (link := self.ready) is not None:
+            link.close()
+            await link.lost
 
     async def _open(self) -> Link:
         try:
@@ -122,9 +125,9 @@ class Nodes:
         """Who has the bucket, as far as is known."""
         return self._owners[bucket]
 
-    def masters(self) -> dict[Node, int]:
-        """Every node that has a bucket, with one that it has."""
-        return {node: bucket for bucket, node in enumerate(self._owners) if node is not None}
+    def owners(self) -> dict[Node | None, int]:
+        """Every node that has a bucket, with one that it has; None has those of which no owner is known."""
+        return {node: bucket for bucket, node in enumerate(self._owners)}
 
     async def call(self, bucket: int, *words: Word) -> Any:
         """The answer to a command on keys of the bucket. Raises StoreUnavailable and StoreIncompatible."""
@@ -175,10 +178,8 @@ class Nodes:
         """Close every connection; what is under way is lost."""
         if self._looking is not None:
             self._looking.cancel()
-        links = [node.ready for node in self._nodes.values()]
-        for node in self._nodes.values():
-            node.close()
-        await asyncio.gather(*[link.lost for link in links if link is not None])
+            await asyncio.wait([self._looking])
+        await asyncio.gather(*[node.close() for node in self._nodes.values()])
 
     async def _route(self, bucket: int, words: tuple[Word, ...], *, confirm: bool) -> Any:
         loop = asyncio.get_running_loop()
@@ -216,6 +217,7 @@ class Nodes:
         new = self._node(Address(host or node.address.host, int(port)))
         if refusal.code == "MOVED":
             self._owners[bucket] = new
+            self.on_change()
             self.look_again()
         return new, refusal.code == "ASK"
 
@@ -272,7 +274,7 @@ class Nodes:
         for address, node in list(self._nodes.items()):
             if node not in owners and address not in self._place.addresses:
                 del self._nodes[address]
-                node.close()
+                node.drop()
         if before != owners:
             self.on_change()
 

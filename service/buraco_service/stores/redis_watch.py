@@ -7,10 +7,12 @@ channel is listened to anew, those who wait for its table are told to look: noth
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from buraco_service import logs
 from buraco_service.stores.base import StoreError
 from buraco_service.stores.redis_keys import Keys
 from buraco_service.stores.redis_link import Link, Refused
@@ -20,6 +22,9 @@ _PING_INTERVAL = 5.0
 """Seconds between two questions whether the other side is still there."""
 
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.05, 1.0
+
+_SILENT_FAILURES = 3
+"""After so many failures on end an operator hears of it."""
 
 Hear = Callable[[bytes, int | None], None]
 
@@ -78,7 +83,7 @@ class TableChanges:
             if before is not None:
                 before.discard(channel)
             self._place(channel, bucket)
-        for node in self._listeners.keys() - self._nodes.masters().keys():
+        for node in self._listeners.keys() - self._nodes.owners().keys():
             self._listeners.pop(node).stop()
 
     def _hear(self, channel: bytes, revision: int | None) -> None:
@@ -97,6 +102,7 @@ class _Listener:
         self._channels: set[bytes] = set()
         self._leaving: Counter[bytes] = Counter()
         self._link: Link | None = None
+        self._confirmed = False
         self.task = asyncio.get_running_loop().create_task(self._listen_on())
 
     def add(self, channel: bytes) -> None:
@@ -116,22 +122,20 @@ class _Listener:
     async def _listen_on(self) -> None:
         failures = 0
         while True:
-            try:
+            self._confirmed = False
+            with contextlib.suppress(StoreError):
                 link = await self.node.link_of_its_own(self._on_push)
-            except StoreError:
-                self._trouble()
-                await asyncio.sleep(min(_LONGEST_BACKOFF, _SHORTEST_BACKOFF * 2**failures))
-                failures = min(failures + 1, 10)
-                continue
-            failures = 0
-            try:
-                await self._listen(link)
-            finally:
-                self._link = None
-                link.close()
+                try:
+                    await self._listen(link)
+                finally:
+                    self._link = None
+                    link.close()
+            failures = 0 if self._confirmed or not self._channels else min(failures + 1, 10)
+            if failures == _SILENT_FAILURES:
+                logs.get_logger().warning("changes of tables are not heard for now", server=str(self.node.address))
+            # The tables may be elsewhere now; until that is known, this node is asked again.
             self._trouble()
-            # The map may still lead here for a moment after the channels have moved.
-            await asyncio.sleep(_SHORTEST_BACKOFF)
+            await asyncio.sleep(min(_LONGEST_BACKOFF, _SHORTEST_BACKOFF * 2**failures))
 
     async def _listen(self, link: Link) -> None:
         """Return when the connection is lost or not to be trusted any more."""
@@ -151,10 +155,13 @@ class _Listener:
         if kind == b"smessage":
             self._hear(channel, int(told) if told else None)
         elif kind == b"ssubscribe":
+            self._confirmed = True
             self._hear(channel, None)
         elif kind == b"sunsubscribe":
-            if self._leaving[channel]:
+            if self._leaving[channel] > 1:
                 self._leaving[channel] -= 1
+            elif channel in self._leaving:
+                del self._leaving[channel]
             elif channel in self._channels and self._link is not None:
                 # The channel has moved to another node. Beginning anew finds it.
                 self._link.close()
