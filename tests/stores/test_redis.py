@@ -217,6 +217,12 @@ async def test_databases_are_apart(valkey: Valkey, open_at: OpenAt) -> None:
     await create(one, "t")
     assert await other.list(None, 10, None) == []
     assert valkey.command("KEYS", "db:*") == []
+    await create(other, "t")
+    async with other.subscribe("t") as subscription:
+        await soon(subscription.changed())
+        await advance(one, "t", 2, 9)
+        await advance(other, "t", 2, 2)
+        assert await soon(subscription.changed()) == 2
 
 
 async def test_tls(valkey: Valkey, open_at: OpenAt, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ class RedisStore:
     async def open(cls, place: Place) -> RedisStore:
         """Connect. Raises StoreUnavailable when no master answers, StoreIncompatible for servers of no use."""
         nodes = await Nodes.open(place)
-        keys = Keys(place.prefix)
+        keys = Keys(place.prefix, place.database)
         try:
             await check_schema(nodes, keys)
             await check_safety(nodes)

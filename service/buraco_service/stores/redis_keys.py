@@ -40,10 +40,12 @@ class TableKeys(NamedTuple):
 
 
 class Keys:
-    """The names under one prefix."""
+    """The names under one prefix of a database."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, database: int = 0) -> None:
         self._prefix = prefix
+        # Unlike keys, channels are the same in all databases of a server.
+        self._changed = f"changed-{database}" if database else "changed"
         self.of_table = lru_cache(maxsize=4096)(self._of_table)
         """A table's keys, by its id."""
 
@@ -74,9 +76,8 @@ class Keys:
     def _of_table(self, table_id: str) -> TableKeys:
         bucket = bucket_of(table_id)
         base = self._bucket(bucket)
-        log, requests, order, records, channel, table = (
-            f"{base}{kind}:{table_id}".encode() for kind in ("log", "requests", "order", "records", "changed", "table")
-        )
+        kinds = ("table", "log", "requests", "order", "records", self._changed)
+        table, log, requests, order, records, channel = (f"{base}{kind}:{table_id}".encode() for kind in kinds)
         return TableKeys(bucket, table, log, requests, order, self.names(bucket), self.ages(bucket), records, channel)
 
 

@@ -46,6 +46,11 @@ class Node:
         link = self._link
         return None if link is None or link.lost.done() else link
 
+    @property
+    def asleep(self) -> bool:
+        """Whether there is no connection, and none in the making."""
+        return self.ready is None and self._opening is None
+
     async def link(self) -> Link:
         """The connection. Soon after a failure it raises StoreUnavailable at once, without another attempt."""
         if (ready := self.ready) is not None:
@@ -272,9 +277,9 @@ class Nodes:
     def _draw(self, owners: list[Node | None]) -> None:
         before, self._owners = self._owners, owners
         for address, node in list(self._nodes.items()):
-            if node not in owners and address not in self._place.addresses:
+            # One that has left the cluster; while it still answers, it may tell where the others are.
+            if node not in owners and address not in self._place.addresses and node.asleep:
                 del self._nodes[address]
-                node.drop()
         if before != owners:
             self.on_change()
 
