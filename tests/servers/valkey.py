@@ -184,13 +184,22 @@ def form_cluster(nodes: Sequence[Valkey]) -> None:
         wait_until(lambda node=node: _knows_all(node, len(nodes)))
 
 
-def replicate(master: Valkey, replica: Valkey) -> None:
-    """Make a node the replica of a cluster's master, and wait until it could take over."""
-    name = master.command("CLUSTER", "MYID")
+def replicate(cluster: Cluster, master: Valkey, replica: Valkey) -> None:
+    """Make a node the replica of a cluster's master, and wait until all would have it take over."""
+    master_id, replica_id = master.command("CLUSTER", "MYID"), replica.command("CLUSTER", "MYID")
     _introduce(master, replica)
-    wait_until(lambda: name in replica.command("CLUSTER", "NODES"))
-    replica.command("CLUSTER", "REPLICATE", name)
+    wait_until(lambda: master_id in replica.command("CLUSTER", "NODES"))
+    replica.command("CLUSTER", "REPLICATE", master_id)
     wait_until(lambda: b"master_link_status:up" in replica.command("INFO", "replication"))
+    for node in cluster.nodes:
+        wait_until(lambda node=node: _has_replica(node, master_id, replica_id))
+
+
+def _has_replica(node: Valkey, master_id: bytes, replica_id: bytes) -> bool:
+    try:
+        return any(line.startswith(replica_id) for line in node.command("CLUSTER", "REPLICAS", master_id))
+    except hiredis.ReplyError:  # it has not heard of it yet
+        return False
 
 
 def _introduce(node: Valkey, other: Valkey) -> None:

@@ -112,7 +112,7 @@ async def test_replica_takes_over_from_a_dead_master(tmp_path: Path, open_at: Op
     """When a master dies, its tables are refused until its replica has them, and then go on; others always do."""
     with running_cluster(tmp_path) as cluster, running_node(tmp_path / "replica") as replica:
         dying = cluster.nodes[0]
-        replicate(dying, replica)
+        replicate(cluster, dying, replica)
         store = await open_at(cluster.url)
         names = [f"t{i}" for i in range(30)]
         await asyncio.gather(*[create(store, name) for name in names])
