@@ -19,6 +19,7 @@ from tests.servers.processes import free_port
 
 _PATIENCE = 20.0
 _PAUSE = 0.01
+_ATTEMPTS = 5
 
 _ALWAYS = ("--bind", "127.0.0.1", "--save", "", "--repl-diskless-sync-delay", "0")
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
@@ -51,7 +52,7 @@ class Valkey:
     """One server: what it keeps lies in its folder, and it may be stopped and started again on the same port."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        self.port = free_port()
+        self.port = 0
         self.folder = folder
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
@@ -62,11 +63,20 @@ class Valkey:
         return f"redis://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start it and return when it answers. It keeps its port from one start to the next."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [str(_program()), "--port", str(self.port), "--dir", str(self.folder), *_ALWAYS, *self._options]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        wait_until(self._answers)
+        for _ in range(1 if self.port else _ATTEMPTS):
+            port = self.port or free_port()
+            command = [str(_program()), "--port", str(port), "--dir", str(self.folder), *_ALWAYS, *self._options]
+            if "--cluster-enabled" in self._options:
+                command += ["--cluster-port", str(free_port())]
+            self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            wait_until(lambda port=port: self._answers(port))
+            if self._process.poll() is None:
+                self.port = port
+                return
+            # Somebody may have taken the port.
+        raise RuntimeError("the Valkey server does not start")
 
     def stop(self) -> None:
         """End it as an operator does."""
@@ -93,25 +103,30 @@ class Valkey:
 
     def command(self, *words: str | bytes | int) -> Any:
         """The server's answer to a command. Raises hiredis.ReplyError for an error."""
-        reader = hiredis.Reader()
-        with socket.create_connection(("127.0.0.1", self.port), _PATIENCE) as connection:
-            connection.sendall(hiredis.pack_command(words))  # type: ignore[arg-type]
-            while (answer := reader.gets()) is False:
-                received = connection.recv(65536)
-                if not received:
-                    raise ConnectionError("the server closed the connection")
-                reader.feed(received)
-        if isinstance(answer, hiredis.ReplyError):
-            raise answer
-        return answer
+        return _command(self.port, *words)
 
-    def _answers(self) -> bool:
+    def _answers(self, port: int) -> bool:
+        """Whether it can be called, and is not another at the same port; or has ended."""
         assert self._process is not None
-        assert self._process.poll() is None, "the server ended at once"
+        own = b"process_id:%d\r" % self._process.pid
         try:
-            return bool(self.command("PING") == b"PONG")
+            return self._process.poll() is not None or own in _command(port, "INFO", "server")
         except (OSError, hiredis.ReplyError):
             return False
+
+
+def _command(port: int, *words: str | bytes | int) -> Any:
+    reader = hiredis.Reader()
+    with socket.create_connection(("127.0.0.1", port), _PATIENCE) as connection:
+        connection.sendall(hiredis.pack_command(words))  # type: ignore[arg-type]
+        while (answer := reader.gets()) is False:
+            received = connection.recv(65536)
+            if not received:
+                raise ConnectionError("the server closed the connection")
+            reader.feed(received)
+    if isinstance(answer, hiredis.ReplyError):
+        raise answer
+    return answer
 
 
 class Cluster:
@@ -158,7 +173,7 @@ def running(folder: Path, *options: str) -> Iterator[Valkey]:
 @contextlib.contextmanager
 def running_node(folder: Path, *options: str) -> Iterator[Valkey]:
     """A node of no cluster yet, for a while."""
-    with running(folder, *CLUSTER_OPTIONS, "--cluster-port", str(free_port()), *options) as node:
+    with running(folder, *CLUSTER_OPTIONS, *options) as node:
         yield node
 
 
