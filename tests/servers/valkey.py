@@ -149,12 +149,21 @@ class Cluster:
 
     def move(self, slot: int, target: Valkey) -> None:
         """Hand a slot over, with all keys in it, as resharding does."""
+        with self.moving(slot, target):
+            pass
+
+    @contextlib.contextmanager
+    def moving(self, slot: int, target: Valkey) -> Iterator[None]:
+        """Hand a slot over; in between, its first key is there and the others are not yet."""
         source = self.owner(slot)
         source_id, target_id = (node.command("CLUSTER", "MYID").decode() for node in (source, target))
         target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
         source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
-        while keys := source.command("CLUSTER", "GETKEYSINSLOT", slot, 100):
+        for count in (1, 1000):
+            keys = source.command("CLUSTER", "GETKEYSINSLOT", slot, count)
             source.command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+            if count == 1:
+                yield
         for node in (target, source, *self.nodes):
             node.command("CLUSTER", "SETSLOT", slot, "NODE", target_id)
 

@@ -108,6 +108,26 @@ async def test_slots_move_while_tables_are_played(
     assert await store.created("make") == ("t", b"answer 1")
 
 
+async def test_calls_wait_for_a_slot_that_is_moving(
+    valkey_cluster: Cluster, redis_cluster_url: str, open_at: OpenAt
+) -> None:
+    """While a table's keys are in part here and in part there, a commit waits, for the timeout at most, and goes on."""
+    store, hasty = await open_at(redis_cluster_url), await open_at(f"{redis_cluster_url}&timeout=0.3")
+    await create(store, "t")
+    slot = slot_of(bucket_of("t"))
+    home = valkey_cluster.owner(slot)
+    away = next(node for node in valkey_cluster.nodes if node is not home)
+    for target, revision in ((away, 2), (home, 3)):
+        with valkey_cluster.moving(slot, target):
+            with pytest.raises(StoreUnavailable, match="TRYAGAIN"):
+                await hasty.commit(step("t", revision - 1))
+            waiting = asyncio.ensure_future(store.commit(step("t", revision - 1)))
+            await asyncio.wait([waiting], timeout=0.6)
+            assert not waiting.done()
+        assert await soon(waiting) == revision
+    assert len(await hasty.log("t", 0, 10)) == 3
+
+
 async def test_replica_takes_over_from_a_dead_master(tmp_path: Path, open_at: OpenAt) -> None:
     """When a master dies, its tables are refused until its replica has them, and then go on; others always do."""
     with running_cluster(tmp_path) as cluster, running_node(tmp_path / "replica") as replica:

@@ -26,7 +26,8 @@ _LOOK_INTERVAL = 0.1
 """Seconds at least between two looks at how the cluster is laid out."""
 
 _MOVING = frozenset({"MOVED", "ASK", "TRYAGAIN"})
-_LOST_ITS_PLACE = frozenset({"READONLY", "MASTERDOWN", "CLUSTERDOWN"})
+_NO_MASTER = frozenset({"READONLY", "MASTERDOWN"})
+_LOST_ITS_PLACE = _NO_MASTER | {"CLUSTERDOWN"}
 
 
 class Node:
@@ -189,8 +190,8 @@ class Nodes:
     async def _route(self, bucket: int, words: tuple[Word, ...], *, confirm: bool) -> Any:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._place.timeout
-        node, asking = self._owners[bucket], False
-        for _ in range(_MOST_REDIRECTS):
+        node, asking, redirects = self._owners[bucket], False, 0
+        while True:
             try:
                 if node is None:
                     raise StoreUnavailable("no server has this table's part of the cluster")
@@ -202,22 +203,24 @@ class Nodes:
                 self.look_again()
                 raise
             except Refused as refusal:
+                assert node is not None
                 if refusal.code in _LOST_ITS_PLACE:
-                    assert node is not None
-                    node.drop()
                     self.look_again()
-                if refusal.code not in _MOVING or loop.time() >= deadline:
+                if refusal.code in _NO_MASTER:
+                    node.drop()
+                if refusal.code not in _MOVING or redirects == _MOST_REDIRECTS or loop.time() >= deadline:
                     raise
-                node, asking = await self._redirected(bucket, node, refusal)
-        raise StoreUnavailable("the cluster's nodes send each other's callers round and round")
+                if refusal.code == "TRYAGAIN":
+                    await asyncio.sleep(_NAP)
+                    node, asking = self._owners[bucket], False
+                else:
+                    redirects += 1
+                    node, asking = self._redirected(bucket, node, refusal)
 
-    async def _redirected(self, bucket: int, node: Node | None, refusal: Refused) -> tuple[Node | None, bool]:
-        if refusal.code == "TRYAGAIN":
-            await asyncio.sleep(_NAP)
-            return node, False
+    def _redirected(self, bucket: int, node: Node, refusal: Refused) -> tuple[Node, bool]:
+        """The node that a MOVED or ASK leads to, and whether it wants to be asked."""
         _, _, target = refusal.detail.partition(" ")
         host, _, port = target.rpartition(":")
-        assert node is not None
         # Without a host it is another port of the same.
         new = self._node(Address(host or node.address.host, int(port)))
         if refusal.code == "MOVED":
