@@ -231,7 +231,10 @@ def test_locks_agree() -> None:
     assert len(runtime) < len(development)
     for lock in (GRPCURL_LOCK, BENCH_LOCK):
         assert not pins(lock).keys() & development.keys()
-    assert {name: pin for name, pin in mutation.items() if development.get(name, pin) != pin} == {}
+    # The same files: on which platforms a lock wants a package is its own affair.
+    shared = mutation.keys() & development.keys()
+    assert {name for name in shared if mutation[name].version != development[name].version} == set()
+    assert {name for name in shared if mutation[name].hashes != development[name].hashes} == set()
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,16 @@ def as_environment(environment: Mapping[str, str], flags: Mapping[str, str | boo
     return said
 
 
+def load_store(environment: Mapping[str, str], flag: str | None) -> str:
+    """The store's URL alone, for commands that need no other setting. Raises SettingsError."""
+    (spec,) = (spec for spec in specs() if spec.name == "store")
+    source, raw = _source(spec, environment, {spec.name: flag})
+    try:
+        return spec.default if raw is None else str(spec.kind.read(raw))
+    except ValueError as error:
+        raise SettingsError((_problem(spec, source, raw or "", str(error)),)) from None
+
+
 def unknown_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Variables that look like settings but are none: most likely misspelt."""
     known = {spec.variable for spec in specs()}

@@ -70,11 +70,15 @@ class Watchers:
         for subscription in self._waiting.get(table_id, ()):
             subscription.hear(revision)
 
+    def wake_all(self) -> None:
+        """Let every subscription return: any table may have changed unheard."""
+        for table_id in self._waiting:
+            self.wake(table_id, None)
+
     def close(self) -> None:
         """End every subscription: waiting on it raises StoreUnavailable from now on."""
         self._closed = True
-        for table_id in self._waiting:
-            self.wake(table_id, None)
+        self.wake_all()
 
     def check_open(self) -> None:
         """Raise StoreUnavailable once closed."""

@@ -82,6 +82,23 @@ def log_key(number: int, revision: int) -> int:
     return number << 32 | revision
 
 
+def stored_version(path: Path) -> int:
+    """The schema version of the file, 0 when there is none. Nothing is made or changed.
+
+    Raises StoreIncompatible for a file that this version cannot use.
+    """
+    if not path.exists():
+        return 0
+    db = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
+    try:
+        db.execute("BEGIN")
+        return _check_version(db)
+    except sqlite3.DatabaseError as error:
+        raise StoreIncompatible(f"{path} cannot be read as a database: {error}") from error
+    finally:
+        db.close()
+
+
 def open_writer(path: Path, patience: float) -> sqlite3.Connection:
     """A connection that writes, to a database made ready for this version.
 

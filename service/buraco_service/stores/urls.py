@@ -16,24 +16,30 @@ async def open_store(url: str) -> Store:
 
     `sqlite:///tables.db` is a file beside the working directory, `sqlite:////var/lib/buraco/tables.db` one anywhere.
     The file is made if need be, its directory is not. A path may be percent-encoded.
-
+    `postgresql://user:password@host:port/database?sslmode=verify-full` is a database that `buraco migrate` has made
+    ready, by a URL as libpq has them.
     `redis://user:password@host:6379,other:6379/0?prefix=buraco:` is a Redis or Valkey server or cluster, `rediss://`
     one behind TLS; see `redis_url` for the parameters.
 
     Raises StoreUrlError for a URL that names no store, StoreIncompatible for a store that this version cannot use,
     StoreUnavailable for one that cannot be reached or written now.
     """
+    scheme, rest = split(url)
+    return await _OPENERS[scheme](rest)
+
+
+def split(url: str) -> tuple[str, str]:
+    """The URL's scheme, which is one of a store, and the rest behind `://`. Raises StoreUrlError."""
     scheme, separator, rest = url.partition("://")
-    opener = _OPENERS.get(scheme.lower()) if separator else None
-    if opener is None:
+    if not separator or scheme.lower() not in _OPENERS:
         # Never the URL itself: it may hold a password.
         named = f"scheme {scheme!r}" if separator else "no scheme"
         raise StoreUrlError(f"the store's URL has {named}; it has to start with one of {', '.join(_schemes())}")
-    return await opener(rest)
+    return scheme.lower(), rest
 
 
 async def _open_sqlite(rest: str) -> Store:
-    return await SqliteStore.open(_sqlite_file(rest))
+    return await SqliteStore.open(sqlite_file(rest))
 
 
 async def _open_redis(rest: str, *, tls: bool) -> Store:
@@ -44,7 +50,14 @@ async def _open_redis(rest: str, *, tls: bool) -> Store:
     return await RedisStore.open(parse(rest, tls=tls))
 
 
-def _sqlite_file(rest: str) -> Path:
+async def _open_postgres(rest: str) -> Store:
+    from buraco_service.stores.postgres import PostgresStore
+
+    return await PostgresStore.open(rest)
+
+
+def sqlite_file(rest: str) -> Path:
+    """The file that `sqlite://` and the rest name. Raises StoreUrlError."""
     host, slash, name = rest.partition("/")
     path = unquote(name)
     if host or not slash:
@@ -67,6 +80,8 @@ _OPENERS: Mapping[str, Callable[[str], Awaitable[Store]]] = {
     "sqlite": _open_sqlite,
     "redis": partial(_open_redis, tls=False),
     "rediss": partial(_open_redis, tls=True),
+    "postgresql": _open_postgres,
+    "postgres": _open_postgres,
 }
 """By scheme, what opens a store from the part of the URL behind `://`."""
 

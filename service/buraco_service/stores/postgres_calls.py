@@ -1,0 +1,152 @@
+"""The PostgreSQL store's questions and the writes that are no commits: functions of a connection, one trip each."""
+
+from __future__ import annotations
+
+from asyncpg import Connection
+
+from buraco_service.stores.base import (
+    AlreadyRemembered,
+    HistoryGone,
+    LogEntry,
+    Remembered,
+    Stored,
+    StoreUnavailable,
+    TableExists,
+    TableNotFound,
+)
+from buraco_service.stores.limits import MAX_NUMBER
+from buraco_service.stores.postgres_commits import hour
+
+_STORED = "SELECT table_id, revision, state, status, created_at, updated_at FROM buraco.tables"
+
+
+async def load(db: Connection, table_id: str) -> Stored:
+    """See `Store.load`."""
+    row = await db.fetchrow(f"{_STORED} WHERE table_id = $1", table_id)
+    if row is None:
+        raise TableNotFound(table_id)
+    return Stored(*row)
+
+
+async def revision(db: Connection, table_id: str) -> int:
+    """See `Store.revision`."""
+    found: int | None = await db.fetchval("SELECT revision FROM buraco.tables WHERE table_id = $1", table_id)
+    if found is None:
+        raise TableNotFound(table_id)
+    return found
+
+
+async def created(db: Connection, request_id: str) -> tuple[str, bytes] | None:
+    """See `Store.created`."""
+    row = await db.fetchrow(
+        "SELECT table_id, answer FROM buraco.creations JOIN buraco.tables USING (number) WHERE request_id = $1",
+        request_id,
+    )
+    return None if row is None else (row[0], row[1])
+
+
+async def remembered(db: Connection, table_id: str, request_id: str) -> Remembered | None:
+    """See `Store.remembered`."""
+    row = await db.fetchrow(
+        "SELECT requests.revision, answer FROM buraco.tables JOIN buraco.requests USING (number)"
+        " WHERE table_id = $1 AND request_id = $2",
+        table_id,
+        request_id,
+    )
+    return None if row is None else Remembered(*row)
+
+
+async def log(db: Connection, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
+    """See `Store.log`."""
+    after = min(max(after_revision, 0), MAX_NUMBER)
+    rows = await db.fetch(
+        "SELECT tables.revision, log_start, entry.revision, entry.payload FROM buraco.tables LEFT JOIN LATERAL ("
+        " SELECT revision, payload FROM buraco.log WHERE number = tables.number AND revision > $2"
+        " ORDER BY revision LIMIT $3"
+        ") AS entry ON $2 >= log_start - 1 WHERE table_id = $1 ORDER BY entry.revision",
+        table_id,
+        after,
+        limit,
+    )
+    if not rows:
+        raise TableNotFound(table_id)
+    newest, start, *_ = rows[0]
+    if after >= newest:
+        return []
+    if after < start - 1:
+        raise HistoryGone(start)
+    return [LogEntry(made, payload) for _, _, made, payload in rows]
+
+
+async def records(db: Connection, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
+    """See `Store.records`."""
+    rows = await db.fetch(
+        "SELECT record.deal, record.payload FROM buraco.tables LEFT JOIN LATERAL ("
+        " SELECT deal, payload FROM buraco.records WHERE number = tables.number AND deal > $2 ORDER BY deal LIMIT $3"
+        ") AS record ON true WHERE table_id = $1 ORDER BY record.deal",
+        table_id,
+        min(max(after_deal, -1), MAX_NUMBER),
+        limit,
+    )
+    if not rows:
+        raise TableNotFound(table_id)
+    return [(deal, payload) for deal, payload in rows if deal is not None]
+
+
+async def list_tables(db: Connection, status: str | None, limit: int, after: str | None) -> list[Stored]:
+    """See `Store.list`."""
+    # No id is empty, so that every id sorts behind "".
+    if status is None:
+        rows = await db.fetch(f"{_STORED} WHERE table_id > $1 ORDER BY table_id LIMIT $2", after or "", limit)
+    else:
+        rows = await db.fetch(
+            f"{_STORED} WHERE status = $3 AND table_id > $1 ORDER BY table_id LIMIT $2", after or "", limit, status
+        )
+    return [Stored(*row) for row in rows]
+
+
+async def create(
+    db: Connection,
+    table_id: str,
+    state: bytes,
+    status: str,
+    now: float,
+    entry: bytes,
+    request_id: str | None,
+    answer: bytes,
+) -> None:
+    """See `Store.create`."""
+    row = await db.fetchrow(
+        "SELECT outcome, first_table, first_answer FROM buraco.create_table_1($1, $2, $3, $4, $5, $6, $7, $8)",
+        *(table_id, state, status, now, hour(now), entry, request_id, answer),
+    )
+    assert row is not None
+    if row[0] == "remembered":
+        raise AlreadyRemembered(row[1], Remembered(1, row[2]))
+    if row[0] == "exists":
+        raise TableExists(table_id)
+
+
+async def expire(db: Connection, updated_before: float, limit: int) -> int:
+    """See `Store.expire`."""
+    gone: int = await db.fetchval("SELECT buraco.expire_1($1, $2, $3)", updated_before, hour(updated_before), limit)
+    return gone
+
+
+async def check_writable(db: Connection) -> None:
+    """Raise StoreUnavailable where nothing can be written, as on a standby."""
+    if await db.fetchval("SELECT current_setting('transaction_read_only')") == "on":
+        raise StoreUnavailable("PostgreSQL is read only")
+
+
+async def settings_that_lose_commits(db: Connection) -> list[str]:
+    """The settings of the server by which it may forget what it has acknowledged."""
+    rows = await db.fetch(
+        "SELECT name FROM pg_settings WHERE name IN ('synchronous_commit', 'fsync') AND setting = 'off' ORDER BY name"
+    )
+    return [row[0] for row in rows]
+
+
+async def notify(db: Connection, channel: str, payload: str) -> None:
+    """Send a notification."""
+    await db.execute("SELECT pg_notify($1, $2)", channel, payload)
