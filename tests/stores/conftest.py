@@ -9,6 +9,7 @@ import pytest
 
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
+from tests.servers import postgres
 from tests.servers import valkey as valkey_servers
 from tests.servers.valkey import Cluster, Valkey
 from tests.stores.samples import StoreFactory
@@ -21,7 +22,7 @@ _prefixes = itertools.count()
 @pytest.fixture(scope="session")
 def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
     """A Valkey server for all tests that do it no harm."""
-    _need_valkey()
+    _need(valkey_servers.missing())
     with valkey_servers.running(tmp_path_factory.mktemp("valkey")) as server:
         yield server
 
@@ -29,9 +30,23 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
 @pytest.fixture(scope="session")
 def valkey_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A Valkey cluster of three masters for all tests that do it no harm."""
-    _need_valkey()
+    _need(valkey_servers.missing())
     with valkey_servers.running_cluster(tmp_path_factory.mktemp("valkey-cluster")) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[postgres.PostgresServer]:
+    """One PostgreSQL server for all tests of a process."""
+    _need(postgres.missing())
+    with postgres.running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """A file that is not there yet."""
+    return f"sqlite:///{tmp_path}/tables.db"
 
 
 @pytest.fixture
@@ -47,9 +62,9 @@ def redis_cluster_url(valkey_cluster: Cluster) -> str:
 
 
 @pytest.fixture
-def sqlite_url(tmp_path: Path) -> str:
-    """A file that is not there yet."""
-    return f"sqlite:///{tmp_path}/tables.db"
+def postgres_url(postgres_server: postgres.PostgresServer) -> str:
+    """A database with the newest schema and nothing in it."""
+    return postgres_server.url(postgres_server.emptied_database())
 
 
 @pytest.fixture
@@ -65,7 +80,7 @@ async def open_at() -> AsyncIterator[OpenAt]:
         yield open_one
 
 
-@pytest.fixture(params=["sqlite_url", "redis_url", "redis_cluster_url"])
+@pytest.fixture(params=["sqlite_url", "redis_url", "redis_cluster_url", "postgres_url"])
 async def store_factory(request: pytest.FixtureRequest) -> AsyncIterator[StoreFactory]:
     """Opens stores on the same tables, like replicas; at first there are no tables. All are closed after the test."""
     url: str = request.getfixturevalue(request.param)
@@ -87,6 +102,6 @@ async def store(store_factory: StoreFactory) -> Store:
     return await store_factory()
 
 
-def _need_valkey() -> None:
-    if reason := valkey_servers.missing():
+def _need(reason: str | None) -> None:
+    if reason:
         pytest.skip(reason)

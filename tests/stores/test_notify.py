@@ -83,6 +83,16 @@ async def test_interest_begins_and_ends_with_the_first_and_last_subscription() -
         assert interest.changes[4:] == ["+t"]
 
 
+async def test_all_can_be_woken() -> None:
+    """When changes may have gone unheard, every subscription returns, with a revision that is not known."""
+    watchers = Interest().watchers
+    async with watchers.subscribe("t") as first, watchers.subscribe("u") as second:
+        watchers.wake("t", 3)
+        watchers.wake_all()
+        assert await soon(first.changed()) is None
+        assert await soon(second.changed()) is None
+
+
 async def test_close_ends_waits() -> None:
     """Closing ends the waits under way with StoreUnavailable, and lets nobody begin another."""
     watchers = Interest().watchers
