@@ -14,7 +14,7 @@ from pathlib import Path
 from buraco_service import logs
 from buraco_service.stores.base import Commit, Store
 from buraco_service.stores.urls import open_store
-from tests.servers import valkey
+from tests.servers import postgres, valkey
 
 IN_FLIGHT = 16
 _STATE, _ENTRY, _ANSWER = b"s" * 1000, b"e" * 300, b"a" * 200
@@ -93,10 +93,17 @@ def _valkey_cluster(folder: Path) -> Iterator[str]:
         yield cluster.url
 
 
+@contextlib.contextmanager
+def _postgres(folder: Path) -> Iterator[str]:
+    with postgres.running_server(postgres.DURABLE) as server:
+        yield server.url(server.emptied_database())
+
+
 STORES: dict[str, Callable[[Path], contextlib.AbstractContextManager[str]]] = {
     "SQLite, synchronous FULL": _sqlite,
     "Valkey, fsync always": _valkey,
     "Valkey, fsync every second": _valkey_every_second,
     "Valkey cluster of 3, fsync always": _valkey_cluster,
+    "PostgreSQL, synchronous_commit on": _postgres,
 }
 """By name, what makes an empty store in a folder and gives its URL."""
