@@ -13,7 +13,7 @@ from buraco_service.stores.redis_keys import bucket_of
 from buraco_service.stores.redis_url import parse
 from tests.stores.samples import create
 
-FIRST = NewTable("first", b"state", "waiting", "1000.0", b"entry", b"answer")
+FIRST = NewTable("first", b"state", "waiting", "1000.0", b"entry", b"answer", "")
 
 
 @pytest.fixture(params=["redis_url", "redis_cluster_url"])
@@ -68,6 +68,16 @@ async def test_question_carries_a_claim_on(store: RedisStore) -> None:
     assert await store.created("make") == ("first", b"answer")
     assert await store.revision("first") == 1
     assert await open_claims(store) == []
+
+
+async def test_carried_on_claim_counts_for_its_owner(store: RedisStore) -> None:
+    """A table counts for its owner once it is there, whoever carried its create on, and nothing is kept twice."""
+    await claim(store, FIRST._replace(owner="ann"))
+    assert await store.owned("ann", "waiting") == 0
+    assert await store.created("make") == ("first", b"answer")
+    assert await store.owned("ann", "waiting") == 1
+    held = await store._nodes.call(bucket_of("make"), "HGETALL", store._keys.claim("make"))
+    assert held == {b"claim": b"mark", b"table": b"first"}
 
 
 async def test_table_made_but_not_settled_is_made_once(store: RedisStore) -> None:

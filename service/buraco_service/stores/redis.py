@@ -78,10 +78,11 @@ class RedisStore:
         entry: bytes,
         request_id: str | None,
         answer: bytes,
+        owner: str | None = None,
     ) -> None:
         """See `Store.create`."""
-        limits.check_create(table_id, state, status, now, entry, request_id, answer)
-        table = NewTable(table_id, state, status, repr(now), entry, answer)
+        limits.check_create(table_id, state, status, now, entry, request_id, answer, owner)
+        table = NewTable(table_id, state, status, repr(now), entry, answer, owner or "")
         with self._call():
             if request_id is not None:
                 await self._claims.create(table, request_id)
@@ -92,6 +93,12 @@ class RedisStore:
         """See `Store.created`."""
         with self._call():
             return await self._claims.created(request_id) if limits.is_id(request_id) else None
+
+    async def owned(self, owner: str, status: str) -> int:
+        """See `Store.owned`."""
+        limits.check_owned(owner, status)
+        with self._call():
+            return await self._listing.owned(owner, status)
 
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""
@@ -122,7 +129,7 @@ class RedisStore:
             answer = await self._nodes.run(
                 keys.bucket,
                 redis_scripts.COMMIT,
-                (keys.table, keys.log, keys.requests, keys.order, keys.names, keys.ages, keys.records),
+                keys.all,
                 commit.table_id,
                 commit.expected_revision if abs(commit.expected_revision) <= limits.MAX_NUMBER else -1,
                 commit.request_id or "",
@@ -224,7 +231,7 @@ class RedisStore:
         removed = await self._nodes.run(
             keys.bucket,
             redis_scripts.REMOVE,
-            (keys.table, keys.log, keys.requests, keys.order, keys.names, keys.ages, keys.records),
+            keys.all,
             table_id,
             repr(updated_before),
             keys.channel,

@@ -40,6 +40,8 @@ class NewTable(NamedTuple):
     now: str
     entry: bytes
     answer: bytes
+    owner: str
+    """Empty for none."""
 
 
 class Claim(NamedTuple):
@@ -89,7 +91,7 @@ class Claims:
         outcome: bytes = await self._nodes.run(
             keys.bucket,
             CREATE,
-            (keys.table, keys.log, keys.requests, keys.order, keys.names, keys.ages),
+            (keys.table, keys.log, keys.requests, keys.order, keys.names, keys.ages, keys.owned),
             table.table_id,
             mark,
             request_id,
@@ -99,6 +101,7 @@ class Claims:
             table.entry,
             table.answer,
             keys.channel,
+            table.owner,
         )
         return outcome == b"made"
 
@@ -128,7 +131,7 @@ class Claims:
         answer = await self._nodes.call(
             bucket_of(request_id),
             *("HMGET", self._keys.claim(request_id)),
-            *("claim", "table", "state", "status", "now", "entry", "answer"),
+            *("claim", "table", "state", "status", "now", "entry", "answer", "owner"),
         )
         return None if answer[0] is None else _read(answer)
 
@@ -156,10 +159,10 @@ class Claims:
 
 
 def _read(answer: list[bytes | None]) -> Claim:
-    mark, table_id, state, status, now, entry, kept = answer
+    mark, table_id, state, status, now, entry, kept, owner = answer
     assert mark is not None
     assert table_id is not None
-    if state is None or status is None or now is None or entry is None or kept is None:
+    if state is None or status is None or now is None or entry is None or kept is None or owner is None:
         return Claim(mark.decode(), table_id.decode(), None)
-    table = NewTable(table_id.decode(), state, status.decode(), now.decode(), entry, kept)
+    table = NewTable(table_id.decode(), state, status.decode(), now.decode(), entry, kept, owner.decode())
     return Claim(mark.decode(), table.table_id, table)

@@ -22,7 +22,8 @@ class TableKeys(NamedTuple):
 
     bucket: int
     table: bytes
-    """Hash: revision, state, status, created, updated, start (first revision in the log), and what create left."""
+    """Hash: revision, state, status, created, updated, start (first revision in the log), owner (if it has one), and
+    what create left."""
     log: bytes
     """List of entries, from `start` on."""
     requests: bytes
@@ -33,10 +34,17 @@ class TableKeys(NamedTuple):
     """Sorted set, by bytes: `status NUL id` of each table of the bucket, and `NUL id` to list all by."""
     ages: bytes
     """Sorted set of the bucket's table ids by when they were written last, to the hour."""
+    owned: bytes
+    """Sorted set, by bytes: `owner NUL status NUL id` of each table of the bucket that has an owner."""
     records: bytes
     """Hash: deal number -> record."""
     channel: bytes
     """Shard channel; says the new revision, or nothing when the table has been removed."""
+
+    @property
+    def all(self) -> tuple[bytes, ...]:
+        """Every key, in the order in which the scripts take them."""
+        return self[1:9]
 
 
 class Keys:
@@ -62,6 +70,10 @@ class Keys:
         """See `TableKeys.ages`."""
         return f"{self._bucket(bucket)}ages".encode()
 
+    def owned(self, bucket: int) -> bytes:
+        """See `TableKeys.owned`."""
+        return f"{self._bucket(bucket)}owned".encode()
+
     def claim(self, request_id: str) -> bytes:
         """Hash: the table that a create with this request id stands for (see `redis_claims`)."""
         return f"{self._bucket(bucket_of(request_id))}claim:{request_id}".encode()
@@ -78,7 +90,8 @@ class Keys:
         base = self._bucket(bucket)
         kinds = ("table", "log", "requests", "order", "records", self._changed)
         table, log, requests, order, records, channel = (f"{base}{kind}:{table_id}".encode() for kind in kinds)
-        return TableKeys(bucket, table, log, requests, order, self.names(bucket), self.ages(bucket), records, channel)
+        indexes = self.names(bucket), self.ages(bucket), self.owned(bucket)
+        return TableKeys(bucket, table, log, requests, order, *indexes, records, channel)
 
 
 def bucket_of(name: str) -> int:

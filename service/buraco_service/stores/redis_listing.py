@@ -49,6 +49,17 @@ class Listing:
             after = names[-1]
         return found
 
+    async def owned(self, owner: str, status: str) -> int:
+        """How many tables of the status are the owner's."""
+        mark = f"{owner}\0{status}".encode()
+        counts = await self._nodes.ask(
+            [
+                (bucket, ("ZLEXCOUNT", self._keys.owned(bucket), b"[" + mark + b"\0", b"(" + mark + b"\1"))
+                for bucket in range(BUCKETS)
+            ]
+        )
+        return sum(counts)
+
     async def oldest(self, before: float, limit: int) -> list[str]:
         """Ids of tables that seem not to have been written since a time, the longest untouched (to the hour) first."""
         reach = ("-inf", f"({before!r}", "BYSCORE", "LIMIT", 0, limit, "WITHSCORES")

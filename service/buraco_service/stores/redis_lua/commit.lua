@@ -1,9 +1,9 @@
 #!lua
 -- Takes a table one revision on. Everything is decided before the first write.
--- KEYS: table, log, requests, order, names, ages, records (see redis_keys.py).
+-- KEYS: table, log, requests, order, names, ages, owned, records (see redis_keys.py).
 -- ARGV: table id, expected revision, request id or '', state, status, now, entry, answer, last entry that may go,
 --       channel, requests kept, prune step, seconds of an age step, highest revision, then deal and payload by turns.
-local found = redis.call('HMGET', KEYS[1], 'revision', 'status', 'updated', 'start')
+local found = redis.call('HMGET', KEYS[1], 'revision', 'status', 'updated', 'start', 'owner')
 if not found[1] then
     return {'missing'}
 end
@@ -33,13 +33,17 @@ if found[2] ~= ARGV[5] then
     redis.call('HSET', KEYS[1], 'status', ARGV[5])
     redis.call('ZREM', KEYS[5], found[2] .. '\0' .. ARGV[1])
     redis.call('ZADD', KEYS[5], 0, ARGV[5] .. '\0' .. ARGV[1])
+    if found[5] then
+        redis.call('ZREM', KEYS[7], found[5] .. '\0' .. found[2] .. '\0' .. ARGV[1])
+        redis.call('ZADD', KEYS[7], 0, found[5] .. '\0' .. ARGV[5] .. '\0' .. ARGV[1])
+    end
 end
 local step = tonumber(ARGV[13])
 if math.floor(tonumber(found[3]) / step) ~= math.floor(tonumber(ARGV[6]) / step) then
     redis.call('ZADD', KEYS[6], ARGV[6], ARGV[1])
 end
 for i = 15, #ARGV, 2 do
-    redis.call('HSET', KEYS[7], ARGV[i], ARGV[i + 1])
+    redis.call('HSET', KEYS[8], ARGV[i], ARGV[i + 1])
 end
 
 local start = tonumber(found[4])

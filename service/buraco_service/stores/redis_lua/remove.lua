@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Removes a table whole if it was not written since a time; else puts right what the order of ages says of it.
--- KEYS: table, log, requests, order, names, ages, records. ARGV: table id, the time, channel.
-local found = redis.call('HMGET', KEYS[1], 'updated', 'status', 'request', 'claim')
+-- KEYS: table, log, requests, order, names, ages, owned, records. ARGV: table id, the time, channel.
+local found = redis.call('HMGET', KEYS[1], 'updated', 'status', 'request', 'claim', 'owner')
 if not found[1] then
     redis.call('ZREM', KEYS[6], ARGV[1])
     return false
@@ -10,8 +10,11 @@ if tonumber(found[1]) >= tonumber(ARGV[2]) then
     redis.call('ZADD', KEYS[6], found[1], ARGV[1])
     return false
 end
-redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[7])
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[8])
 redis.call('ZREM', KEYS[5], '\0' .. ARGV[1], found[2] .. '\0' .. ARGV[1])
 redis.call('ZREM', KEYS[6], ARGV[1])
+if found[5] then
+    redis.call('ZREM', KEYS[7], found[5] .. '\0' .. found[2] .. '\0' .. ARGV[1])
+end
 redis.call('SPUBLISH', ARGV[3], '')
 return {found[3], found[4]}
