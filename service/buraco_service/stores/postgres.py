@@ -86,11 +86,12 @@ class PostgresStore:
         entry: bytes,
         request_id: str | None,
         answer: bytes,
+        owner: str | None = None,
     ) -> None:
         """See `Store.create`."""
-        limits.check_create(table_id, state, status, now, entry, request_id, answer)
+        limits.check_create(table_id, state, status, now, entry, request_id, answer, owner)
         await self._call(
-            lambda db: postgres_calls.create(db, table_id, state, status, now, entry, request_id, answer),
+            lambda db: postgres_calls.create(db, table_id, state, status, now, entry, request_id, answer, owner),
             repeatable=False,
         )
 
@@ -99,6 +100,11 @@ class PostgresStore:
         if not limits.is_id(request_id):
             return None
         return await self._call(lambda db: postgres_calls.created(db, request_id))
+
+    async def owned(self, owner: str, status: str) -> int:
+        """See `Store.owned`."""
+        limits.check_owned(owner, status)
+        return await self._call(lambda db: postgres_calls.owned(db, owner, status))
 
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""

@@ -45,6 +45,12 @@ async def created(db: Connection, request_id: str) -> tuple[str, bytes] | None:
     return None if row is None else (row[0], row[1])
 
 
+async def owned(db: Connection, owner: str, status: str) -> int:
+    """See `Store.owned`."""
+    found: int = await db.fetchval("SELECT count(*) FROM buraco.tables WHERE owner = $1 AND status = $2", owner, status)
+    return found
+
+
 async def remembered(db: Connection, table_id: str, request_id: str) -> Remembered | None:
     """See `Store.remembered`."""
     row = await db.fetchrow(
@@ -114,11 +120,12 @@ async def create(
     entry: bytes,
     request_id: str | None,
     answer: bytes,
+    owner: str | None,
 ) -> None:
     """See `Store.create`."""
     row = await db.fetchrow(
-        "SELECT outcome, first_table, first_answer FROM buraco.create_table_1($1, $2, $3, $4, $5, $6, $7, $8)",
-        *(table_id, state, status, now, hour(now), entry, request_id, answer),
+        "SELECT outcome, first_table, first_answer FROM buraco.create_table_1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        *(table_id, state, status, now, hour(now), entry, request_id, answer, owner),
     )
     assert row is not None
     if row[0] == "remembered":

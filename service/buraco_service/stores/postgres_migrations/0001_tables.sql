@@ -12,10 +12,12 @@ CREATE TABLE buraco.tables (
     log_start integer NOT NULL,
     hour integer NOT NULL,
     status text COLLATE "C" NOT NULL,
+    owner text COLLATE "C",
     state bytea NOT NULL
 ) WITH (fillfactor = 50, toast_tuple_target = 8160);
 CREATE INDEX tables_by_status ON buraco.tables (status, table_id);
 CREATE INDEX tables_by_hour ON buraco.tables (hour);
+CREATE INDEX tables_by_owner ON buraco.tables (owner, status) WHERE owner IS NOT NULL;
 
 -- No foreign keys: only the functions below write here, and a check would lock a row with every insert.
 CREATE TABLE buraco.creations (
@@ -47,7 +49,8 @@ CREATE TABLE buraco.records (
 -- one payload for many tables, as "revision length id" for each, one behind the other. The length is in characters.
 
 CREATE FUNCTION buraco.create_table_1(
-    id text, state bytea, status text, seconds double precision, hour integer, entry bytea, request text, answer bytea
+    id text, state bytea, status text, seconds double precision, hour integer, entry bytea, request text, answer bytea,
+    owner text
 ) RETURNS TABLE (outcome text, first_table text, first_answer bytea)
 -- One row: 'created'; 'remembered' with the table and the answer of the first time; 'exists'.
 LANGUAGE plpgsql AS $$
@@ -68,8 +71,8 @@ BEGIN
             EXIT;
         END IF;
         -- Another create may be about to take the id or the request: then this waits for it, and looks again.
-        INSERT INTO buraco.tables (table_id, created_at, updated_at, revision, log_start, hour, status, state)
-        VALUES (id, seconds, seconds, 1, 1, hour, status, state)
+        INSERT INTO buraco.tables (table_id, created_at, updated_at, revision, log_start, hour, status, owner, state)
+        VALUES (id, seconds, seconds, 1, 1, hour, status, owner, state)
         ON CONFLICT (table_id) DO NOTHING
         RETURNING number INTO given;
         CONTINUE WHEN NOT FOUND;
