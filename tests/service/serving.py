@@ -1,4 +1,4 @@
-"""The service as `buraco serve` composes it, on loopback and a SQLite file; and players who call it."""
+"""The service as `buraco serve` composes it, on loopback and a store; and players who call it."""
 
 from __future__ import annotations
 
@@ -78,16 +78,19 @@ def connection(address: str, credentials: grpc.ChannelCredentials | None = None)
 
 @contextlib.asynccontextmanager
 async def serving(
-    path: Path, *, credentials: grpc.ChannelCredentials | None = None, **changes: Any
+    place: Path | str, *, credentials: grpc.ChannelCredentials | None = None, **changes: Any
 ) -> AsyncIterator[Replica]:
-    """A replica that keeps its tables in a file. `changes` are settings; `credentials` the client's, for TLS."""
+    """A replica that keeps its tables in a file, or where a URL says.
+
+    `changes` are settings; `credentials` the client's, for TLS.
+    """
     plain = Settings(
         port=0,
         metrics_port=-1,
         heartbeat=QUIET,
         drain_grace=PATIENCE,
         signing_keys=(KEY,),
-        store=f"sqlite:///{path}",
+        store=f"sqlite:///{place}" if isinstance(place, Path) else place,
         reflection=False,
     )
     settings = dataclasses.replace(plain, **changes)

@@ -1,70 +1,15 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
-from tests.servers import postgres
-from tests.servers import valkey as valkey_servers
-from tests.servers.valkey import Cluster, Valkey
 from tests.stores.samples import StoreFactory
 
 OpenAt = Callable[[str], Awaitable[Store]]
-
-_prefixes = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
-    """A Valkey server for all tests that do it no harm."""
-    _need(valkey_servers.missing())
-    with valkey_servers.running(tmp_path_factory.mktemp("valkey")) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def valkey_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A Valkey cluster of three masters for all tests that do it no harm."""
-    _need(valkey_servers.missing())
-    with valkey_servers.running_cluster(tmp_path_factory.mktemp("valkey-cluster")) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[postgres.PostgresServer]:
-    """One PostgreSQL server for all tests of a process."""
-    _need(postgres.missing())
-    with postgres.running_server() as server:
-        yield server
-
-
-@pytest.fixture
-def sqlite_url(tmp_path: Path) -> str:
-    """A file that is not there yet."""
-    return f"sqlite:///{tmp_path}/tables.db"
-
-
-@pytest.fixture
-def redis_url(valkey: Valkey) -> str:
-    """A part of the server for this test alone."""
-    return f"{valkey.url}?prefix=test-{next(_prefixes)}:"
-
-
-@pytest.fixture
-def redis_cluster_url(valkey_cluster: Cluster) -> str:
-    """A part of the cluster for this test alone."""
-    return f"{valkey_cluster.url}?prefix=test-{next(_prefixes)}:"
-
-
-@pytest.fixture
-def postgres_url(postgres_server: postgres.PostgresServer) -> str:
-    """A database with the newest schema and nothing in it."""
-    return postgres_server.url(postgres_server.emptied_database())
 
 
 @pytest.fixture
@@ -100,8 +45,3 @@ async def store_factory(request: pytest.FixtureRequest) -> AsyncIterator[StoreFa
 async def store(store_factory: StoreFactory) -> Store:
     """One store without tables."""
     return await store_factory()
-
-
-def _need(reason: str | None) -> None:
-    if reason:
-        pytest.skip(reason)
