@@ -27,7 +27,7 @@ from buraco_service.stores.urls import open_store
 from tests.servers.proxy import proxy
 from tests.servers.valkey import Valkey, running, wait_until
 from tests.stores.conftest import OpenAt
-from tests.stores.samples import advance, create, soon, step
+from tests.stores.samples import advance, create, soon, step, told_of
 
 # As the README has them.
 PERMISSIONS = (
@@ -63,7 +63,7 @@ async def test_expired_tables_leave_nothing_behind(valkey: Valkey, redis_url: st
     store = await open_at(redis_url)
     empty = keys_of(valkey, redis_url)
     for i in range(20):
-        await create(store, f"t{i}", request_id=f"make {i}")
+        await store.create(f"t{i}", b"state", "waiting", 1000.0, b"entry", f"make {i}", b"answer", f"owner {i % 3}")
         await store.commit(step(f"t{i}", 1, request_id="r", records=((1, b"deal"),)))
     assert len(keys_of(valkey, redis_url)) > 20 * 6
     assert await store.expire(5000.0, 100) == 20
@@ -317,6 +317,23 @@ async def test_watching_that_is_refused_is_told(valkey: Valkey, open_at: OpenAt)
 
 
 # ---- replicas ----
+
+
+async def test_message_of_somebody_else_is_no_harm(valkey: Valkey, redis_url: str, open_at: OpenAt) -> None:
+    """What another program says on a table's channel breaks no connection, and changes are heard of as before."""
+    store = await open_at(redis_url)
+    channel = Keys(redis_url.partition("prefix=")[2]).of_table("t").channel
+    async with store.subscribe("t") as subscription:
+        await soon(subscription.changed())
+        listening = re.findall(rb"^id=(\d+)", valkey.command("CLIENT", "LIST", "TYPE", "PUBSUB"), re.MULTILINE)
+        for message in ("hello", "-1", "1.5", b"\xff"):
+            assert valkey.command("SPUBLISH", channel, message) == 1
+        await create(store, "t")
+        await told_of(subscription, 1)
+        for revision in range(1, 10):
+            await store.commit(step("t", revision))
+            await told_of(subscription, revision + 1)
+        assert listening == re.findall(rb"^id=(\d+)", valkey.command("CLIENT", "LIST", "TYPE", "PUBSUB"), re.MULTILINE)
 
 
 async def test_commit_without_its_replicas_is_not_acknowledged(valkey: Valkey, open_at: OpenAt) -> None:

@@ -41,6 +41,11 @@ def test_password_alone() -> None:
     assert (place.username, place.password) == (None, "secret")
 
 
+def test_representation_has_no_secret() -> None:
+    """What is shown of a place are its servers."""
+    assert repr(parse("me:hunter2@a,b:1/2?prefix=x:", tls=False)) == "Place(a:6379, b:1)"
+
+
 def test_rediss_checks_certificates() -> None:
     """By rediss the server has to prove who it is."""
     context = parse("host", tls=True).tls
@@ -84,7 +89,9 @@ async def test_url_that_names_no_redis_is_refused(
         await open_store(url)
 
 
-@pytest.mark.parametrize("rest", ["me:hunter2@", "me:hunter2@host:x", "hunter2@host", "me:hunter2@host?x=1"])
+@pytest.mark.parametrize(
+    "rest", ["me:hunter2@", "me:hunter2@host:x", "hunter2@host", "me:hunter2@host?x=1", "me:1?hunter2=@host"]
+)
 def test_passwords_stay_secret(rest: str) -> None:
     """What is wrong is said without quoting what may be a password."""
     with pytest.raises(StoreUrlError) as caught:

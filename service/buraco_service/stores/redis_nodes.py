@@ -298,5 +298,7 @@ def as_store_error(refusal: Refused) -> StoreError:
     if refusal.code == "ERR" and refusal.detail.startswith("ACL failure"):
         return StoreUnavailable("the server refuses: NOPERM within a script")
     if refusal.code == "ERR":
-        return StoreError(f"the server does not understand: {refusal.detail[:200]}")
+        # Behind this the server quotes what it was sent.
+        what, _, _ = refusal.detail.partition(", with args")
+        return StoreError(f"the server does not understand: {what[:200]}")
     return StoreUnavailable(f"the server refuses: {refusal.code}")

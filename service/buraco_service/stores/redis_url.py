@@ -28,7 +28,7 @@ class Address(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What a URL says. Its representation has secrets in it and must not be shown."""
+    """What a URL says. Its representation leaves the secrets out."""
 
     addresses: tuple[Address, ...]
     username: str | None
@@ -41,6 +41,9 @@ class Place(NamedTuple):
     """Seconds that a server may take to answer, or to be reached."""
     replicas: int
     """So many replicas must have a change before it is acknowledged."""
+
+    def __repr__(self) -> str:
+        return f"Place({', '.join(map(str, self.addresses))})"
 
 
 def parse(rest: str, *, tls: bool) -> Place:
@@ -64,6 +67,8 @@ def parse(rest: str, *, tls: bool) -> Place:
         raise StoreUrlError("the prefix has to be 1 to 100 letters, digits and : . _ / -")
     if place.username is not None and place.password is None:
         raise StoreUrlError("a redis URL with a user needs a password: write user:password@ or :password@")
+    if parameters and "@" in query:
+        raise StoreUrlError("a redis URL has no such parameters (in a password, write %3F for ?)")
     if parameters:
         raise StoreUrlError(f"a redis{'s' if tls else ''} URL has no parameter {min(parameters)!r}")
     return place

@@ -123,7 +123,8 @@ class _Listener:
         failures = 0
         while True:
             self._confirmed = False
-            with contextlib.suppress(StoreError):
+            # Whatever it was: who gave up listening would leave those who wait asleep.
+            with contextlib.suppress(Exception):
                 link = await self.node.link_of_its_own(self._on_push)
                 try:
                     await self._listen(link)
@@ -153,7 +154,7 @@ class _Listener:
     def _on_push(self, message: list[Any]) -> None:
         kind, channel, told = message
         if kind == b"smessage":
-            self._hear(channel, int(told) if told else None)
+            self._hear(channel, int(told) if told.isdigit() else None)
         elif kind == b"ssubscribe":
             self._confirmed = True
             self._hear(channel, None)
