@@ -14,6 +14,7 @@ import pytest
 from buraco_service.stores import postgres_lanes, postgres_listen
 from buraco_service.stores.base import LogEntry, RevisionConflict, Store, StoreUnavailable
 from buraco_service.stores.postgres import PostgresStore
+from buraco_service.stores.postgres_connect import Session
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
 from tests.stores.samples import PATIENCE, create, soon, step, told_of
@@ -173,12 +174,32 @@ async def test_waiters_wake_when_their_session_was_ended(
     await there.close()
 
 
+async def test_listening_begins_again_whatever_went_wrong(
+    store: PostgresStore, other: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that nobody thought of does not end the attempts to listen again."""
+    connect = store._listener._connect
+    failures = iter([ValueError("odd"), asyncpg.RaiseError("odd"), StoreUnavailable("away")])
+
+    async def connect_in_the_end() -> Session:
+        for failure in failures:
+            raise failure
+        return await connect()
+
+    monkeypatch.setattr(store._listener, "_connect", connect_in_the_end)
+    async with store.subscribe("t") as subscription:
+        await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND query LIKE 'LISTEN%'")
+        await told_of(subscription, None)
+        await create(store, "t")
+        await told_of(subscription, 1)
+
+
 async def test_silent_listener_is_found(
     store: PostgresStore, other: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A listening session that answers no more is replaced, and who waits is woken."""
     monkeypatch.setattr(postgres_listen, "HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr(postgres_listen, "CALL_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_listen, "ANSWER_SECONDS", 0.5)
     async with store.subscribe("t") as subscription:
         # The new session has the shorter heartbeat.
         await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND query LIKE 'LISTEN%'")

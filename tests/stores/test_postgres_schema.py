@@ -16,6 +16,7 @@ from buraco_service.migrate import migrate as migrate_command
 from buraco_service.stores import postgres_schema
 from buraco_service.stores.base import StoreIncompatible
 from buraco_service.stores.postgres_schema import Migration, SchemaVersion, migrate, migrations, schema_version
+from buraco_service.stores.sqlite_schema import SCHEMA_VERSION
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
 from tests.stores.samples import create
@@ -86,7 +87,7 @@ def test_sqlite_needs_no_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     asyncio.run(make())
     second = run("--store", url, "--check")
-    assert (second.exit_code, "schema version 1" in second.output) == (0, True)
+    assert (second.exit_code, f"schema version {SCHEMA_VERSION}\n" in second.output) == (0, True)
     (tmp_path / "tables.db").write_text("this is no database, however long one looks at it" * 100)
     assert run("--store", url).exit_code == 1
 

@@ -79,6 +79,8 @@ def parse(rest: str) -> Target:
     except ValueError:
         raise StoreUrlError("a postgresql URL is postgresql://user:password@host:port/database?name=value") from None
     unknown = sorted(parameters.keys() - _PARAMETERS)
+    if unknown and "@" in url.query:
+        raise StoreUrlError("a postgresql URL cannot have these parameters (in a password, write %3F for ?)")
     if unknown:
         raise StoreUrlError(f"a postgresql URL cannot have the parameter {unknown[0]!r} here")
     for parameter in sorted(_FILES & parameters.keys()):
@@ -131,7 +133,8 @@ def translated(error: Exception) -> Exception:
     made: StoreError
     if isinstance(error, asyncpg.PostgresError):
         code = error.sqlstate or ""
-        # Without details, which may quote values.
+        # Details quote values, such as a whole row, and the error may be logged: nobody gets to see them.
+        error.detail = None
         text = f"PostgreSQL: {error.message or str(error).partition(chr(10))[0]} ({code})"
         if code.startswith(_FOREIGN):
             made = StoreIncompatible(text)

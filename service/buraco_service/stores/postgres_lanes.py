@@ -62,6 +62,8 @@ class Call(Work, Generic[T]):
 
     async def run(self, connection: Connection) -> None:
         """See `Work.run`."""
+        if self.future.done():  # nobody waits for it any more
+            return
         try:
             result = await self._call(connection)
         except StoreError as error:

@@ -15,14 +15,17 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from asyncpg import Connection
 
 from buraco_service import logs
-from buraco_service.stores.base import StoreError, StoreIncompatible
+from buraco_service.stores.base import StoreIncompatible
 from buraco_service.stores.postgres_connect import CALL_SECONDS, translated
 from buraco_service.stores.postgres_lanes import FIRST_BACKOFF, LONGEST_BACKOFF, Connect
 
 CHANNEL = "buraco"
 
-HEARTBEAT_SECONDS = 15.0
+HEARTBEAT_SECONDS = 5.0
 """How often a silent connection is asked whether it is still there."""
+
+ANSWER_SECONDS = 5.0
+"""How long it has to answer that."""
 
 _PROOF_SECONDS = 5.0
 
@@ -33,6 +36,8 @@ def notes(payload: str) -> Iterator[tuple[str, int | None]]:
     while start < len(payload):
         revision, length, _ = payload[start : start + 24].split(" ", 2)
         begin = start + len(revision) + len(length) + 2
+        if not length.isdecimal():  # somebody else's, which might lead backwards
+            raise ValueError(length)
         start = begin + int(length)
         yield payload[begin:start], int(revision) or None
 
@@ -121,7 +126,7 @@ class Listener:
             try:
                 await asyncio.wait_for(self._lost.wait(), HEARTBEAT_SECONDS)
             except TimeoutError:
-                timer = asyncio.get_running_loop().call_later(CALL_SECONDS, connection.terminate)
+                timer = asyncio.get_running_loop().call_later(ANSWER_SECONDS, connection.terminate)
                 try:
                     await connection.execute("SELECT 1")
                 except Exception:  # noqa: BLE001 (whatever it is, a new connection is the answer)
@@ -134,7 +139,7 @@ class Listener:
         while True:
             try:
                 return await self._listening()
-            except StoreError:
+            except Exception:  # noqa: BLE001 (who gave up listening would leave those who wait asleep)
                 await asyncio.sleep(backoff)
                 backoff = min(2 * backoff, LONGEST_BACKOFF)
 

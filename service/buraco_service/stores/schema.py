@@ -29,9 +29,9 @@ async def migrate_store(url: str, *, apply: bool) -> SchemaReport:
         return SchemaReport(*await postgres_migrate.migrate(rest, apply=apply))
     if scheme == "sqlite":
         version = stored_version(sqlite_file(rest))
-        found = (
-            f"schema version {version}" if version else f"no tables yet; they will have schema version {SCHEMA_VERSION}"
-        )
+        found = f"schema version {version}" if version else "no tables yet"
+        if version != SCHEMA_VERSION:
+            found += f"; to be served they get schema version {SCHEMA_VERSION}"
         return SchemaReport(f"SQLite makes its schema by itself: {found}")
     store = await open_store(url)
     await store.close()
