@@ -5,6 +5,7 @@
   at tables late in their match beside new ones. Level figures and a ratio about 1 say that cost does not grow.
 - stores: commits to each store, without the service.
 - service: each way to call the service beside an echo of the same sizes, in turn.
+- watch: how soon a move sent to one replica is seen by watchers, at this one and at another, on each store.
 
 `make bench` installs the peers where they can be installed; the line of a missing one says so. Processor time bears
 other work on the machine, rates and latencies do not. Compare figures of one run only.
@@ -19,8 +20,9 @@ from tests.bench.peers import measure_peers
 from tests.bench.service import measure_service
 from tests.bench.service_growth import measure_service_growth
 from tests.bench.stores import measure_stores
+from tests.bench.watch import measure_watch
 
-PARTS = ("engine", "growth", "stores", "service")
+PARTS = ("engine", "growth", "stores", "service", "watch")
 
 
 def main() -> None:
@@ -46,6 +48,8 @@ def main() -> None:
         asyncio.run(measure_stores(arguments.seconds, arguments.rounds))
     if arguments.only in (None, "service"):
         asyncio.run(measure_service(arguments.seconds, arguments.rounds, arguments.store))
+    if arguments.only in (None, "watch"):
+        asyncio.run(measure_watch(arguments.rounds))
 
 
 main()

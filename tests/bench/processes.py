@@ -27,7 +27,7 @@ def service_process(store: str | None = None) -> Iterator[tuple[str, int]]:
         ready = Path(folder) / "ready.json"
         command = [
             *(sys.executable, "-m", "buraco_service", "serve", "--port", "0", "--metrics-port", "0"),
-            *("--store", store or f"sqlite:///{folder}/bench.db", "--ready-file", str(ready), "--log-level", "warning"),
+            *("--store", store or f"sqlite:///{folder}/bench.db", "--ready-file", str(ready), "--log-level", "error"),
         ]
         with subprocess.Popen(command) as process:
             try:

@@ -20,6 +20,7 @@ from buraco_rules.turn import apply
 from buraco_service.codec.deals import snapshot_to_pb
 from buraco_service.codec.moves import move_to_pb
 from tests.bench import echo_server
+from tests.bench.kept import kept
 from tests.bench.processes import echo_process, processor_seconds, service_process
 from tests.bench.scripted import RULES, Scripted
 
@@ -39,8 +40,8 @@ async def measure_service(seconds: float, rounds: int, store: str | None) -> Non
     """Print the rates beside the echo's, and the ratio round by round. No store named: a SQLite file."""
     with service_process(store) as (target, service_pid), echo_process() as (echo_target, echo_pid):
         async with grpc.aio.insecure_channel(target) as channel, grpc.aio.insecure_channel(echo_target) as peer:
-            kept = "SQLite with synchronous FULL" if store is None else store.partition(":")[0]
-            print(f"service: {IN_FLIGHT} calls in flight, {kept}; the client has the other core")
+            stored = await kept(store or "sqlite:///new")
+            print(f"service: {IN_FLIGHT} calls in flight, {stored}; the client has the other core")
             print(f"  {'':34}{'calls/s':>9}{'µs CPU':>8}{'echo/s':>9}{'µs CPU':>8}{'ratio':>7}  sizes")
             validate, sizes = _validate(channel)
             await _compare(
@@ -55,7 +56,7 @@ async def measure_service(seconds: float, rounds: int, store: str | None) -> Non
             )
             submit, sizes = await _submit(channel)
             await _compare(
-                "TableService.SubmitMoves (durable)",
+                "TableService.SubmitMoves",
                 submit,
                 service_pid,
                 _unary(peer, *sizes),
@@ -66,7 +67,7 @@ async def measure_service(seconds: float, rounds: int, store: str | None) -> Non
             )
             play, sizes = await _play(channel)
             await _compare(
-                "TableService.PlayTable (durable)",
+                "TableService.PlayTable",
                 play,
                 service_pid,
                 _streams(peer, *sizes),

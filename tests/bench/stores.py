@@ -1,4 +1,4 @@
-"""The stores alone: durable commits of tables of their own, as many at a time as the service is measured with."""
+"""The stores alone: commits of tables of their own, as many at a time as the service is measured with."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from buraco_service import logs
 from buraco_service.stores.base import Commit, Store
 from buraco_service.stores.urls import open_store
+from tests.bench.kept import kept
 from tests.servers import postgres, valkey
 
 IN_FLIGHT = 16
@@ -25,12 +26,13 @@ async def measure_stores(seconds: float, rounds: int) -> None:
     logs.configure("error")
     print(f"stores: {IN_FLIGHT} commits of 1.5 KB in flight, each table's log pruned")
     print(f"  {'':34}{'commits/s':>10}{'µs CPU':>8}{'list of 50, ms':>16}")
-    for name, place in STORES.items():
+    for place in PLACES:
         with tempfile.TemporaryDirectory() as folder, place(Path(folder)) as url:
             store = await open_store(url)
             measured = [await _measure(store, seconds) for _ in range(rounds)]
             listing = await _measure_list(store)
             await store.close()
+            name = await kept(url)
         rate, cost = (statistics.median(column) for column in zip(*measured, strict=True))
         print(f"  {name:34}{rate:>10.0f}{cost:>8.0f}{listing * 1000:>16.1f}", flush=True)
     print()
@@ -99,11 +101,11 @@ def _postgres(folder: Path) -> Iterator[str]:
         yield server.url(server.emptied_database())
 
 
-STORES: dict[str, Callable[[Path], contextlib.AbstractContextManager[str]]] = {
-    "SQLite, synchronous FULL": _sqlite,
-    "Valkey, fsync always": _valkey,
-    "Valkey, fsync every second": _valkey_every_second,
-    "Valkey cluster of 3, fsync always": _valkey_cluster,
-    "PostgreSQL, synchronous_commit on": _postgres,
-}
-"""By name, what makes an empty store in a folder and gives its URL."""
+PLACES: tuple[Callable[[Path], contextlib.AbstractContextManager[str]], ...] = (
+    _sqlite,
+    _valkey,
+    _valkey_every_second,
+    _valkey_cluster,
+    _postgres,
+)
+"""What makes an empty store in a folder and gives its URL."""
