@@ -279,6 +279,7 @@ async def serving(log_stream: Announcing) -> set[int]:
 async def test_giving_up(tmp_path: Path, log_stream: Announcing, monkeypatch: pytest.MonkeyPatch) -> None:
     """When no worker can start any more the supervisor gives up, with the reason that the workers tell."""
     monkeypatch.setattr(restarts, "MOST_FAILURES", 2)
+    monkeypatch.setattr(restarts, "GROWN_UP", 1000.0)  # however slow the machine is
     (store := tmp_path / "store").mkdir()
     running = asyncio.create_task(supervised(store).run())
     workers = await serving(log_stream)
