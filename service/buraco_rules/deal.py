@@ -154,7 +154,6 @@ class Deal(NamedTuple):
             seat,
             Phase.MELD,
             turn,
-            self.ending,
         )
 
     def passed_on(self) -> "Deal":
@@ -171,5 +170,4 @@ class Deal(NamedTuple):
             (self.seat_to_move + 1) % self.seats,
             Phase.DRAW,
             Turn(self.turn.number + 1),
-            self.ending,
         )

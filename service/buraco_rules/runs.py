@@ -205,7 +205,7 @@ def _outcome(
         place > 0,
         moved,
         _is_ace_astray(run.naturals | laid, laid, place),
-        0 if not place or low < place < high else 1 if place == first else 2,
+        0 if low < place < high else 1 if place == first else 2,
     )
     return Outcome(played, meld, position, preference, LayMeld(played, position))
 
