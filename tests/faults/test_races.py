@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from buraco_rules.rule_sets import RuleSet
+from tests.faults.conftest import MakeReplica
+from tests.faults.crowd import Crowd, verdict
+from tests.faults.history import Done
+from tests.service.scripts import CLASSIC, short_rules
+
+
+@pytest.mark.parametrize(
+    ("rules", "seats", "target", "until"),
+    [(CLASSIC, 2, 0, 150), (CLASSIC, 4, 0, 150), (short_rules(4), 2, 10_000, 60)],
+    ids=["two seats", "four seats", "deal after deal"],
+)
+async def test_many_clients(
+    store_url: str, replica: MakeReplica, rules: RuleSet, seats: int, target: int, until: int
+) -> None:
+    """Whatever clients at two replicas ask at once, a table does what one table does that is asked one thing at a time.
+
+    Revisions rise by one, every acknowledged change is there once, no read is behind what was acknowledged, and every
+    refusal was true when it was made.
+    """
+    replicas = [replica(store_url) for _ in range(2)]
+    await asyncio.gather(*[one.start() for one in replicas])
+    async with Crowd([one.address for one in replicas], random.Random(f"{seats} {until}")) as crowd:
+        games = [await crowd.begin(rules, seats, target=target) for _ in range(2)]
+        await asyncio.gather(*[crowd.play(game, until) for game in games])
+        assert crowd.failures == []
+    assert await verdict(store_url, [(game, ()) for game in games]) == []
+    for game in games:
+        assert {type(call.answer) for call in game.history.calls} >= {Done}
+        assert len({call.answer for call in game.history.calls if isinstance(call.answer, Done)}) >= until - seats - 1
