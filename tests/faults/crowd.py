@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import grpc
 import grpc.aio
@@ -26,6 +26,7 @@ from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.stored import decode
 from tests.faults.history import FINISHED, Call, Done, Entry, History, Refused, Sighting, problems
+from tests.faults.replicas import Replica
 from tests.service.scripts import dealt
 from tests.service.serving import bearing, moves_to_pb, new_id
 
@@ -53,6 +54,15 @@ class Game:
     history: History
 
 
+class Heard(NamedTuple):
+    """How a call ended, by the id under which it is logged."""
+
+    id: str
+    code: str
+    reason: str
+    """Empty where the service itself said nothing, or nothing was wrong."""
+
+
 class Crowd:
     """Clients with a connection each to every replica. Raises BuracoError for an answer that is not documented."""
 
@@ -63,6 +73,9 @@ class Crowd:
         ]
         self.failures: list[BuracoError] = []
         """The answers that left open what became of a call."""
+        self._failed = asyncio.Event()
+        self.heard: list[Heard] = []
+        """How the calls ended that were to change a table."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -94,6 +107,12 @@ class Crowd:
         async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as clients:
             for channels in self._channels:
                 clients.create_task(self._take_part(game, [_stub(channel) for channel in channels], until))
+
+    async def failed(self, number: int) -> None:
+        """Returns once so many calls have failed."""
+        while len(self.failures) < number:
+            self._failed.clear()
+            await self._failed.wait()
 
     async def settle(self, game: Game) -> list[str]:
         """Ask what became of every request without an answer; returns those that were never carried out.
@@ -157,7 +176,8 @@ class Crowd:
 
     async def _call(self, game: Game, stub: pb_grpc.TableServiceStub, call: Call) -> Call:
         """Make a call and note what became of it."""
-        metadata = bearing(game.tokens[call.seat])
+        heard = Heard(f"try-{len(self.heard)}-of-{call.request_id}", "OK", "")
+        metadata = (*bearing(game.tokens[call.seat]), ("x-request-id", heard.id))
         common: dict[str, Any] = {"table_id": game.table_id, "revision": call.revision, "request_id": call.request_id}
         began = time.monotonic()
         answer: Done | Refused | None = None
@@ -170,12 +190,18 @@ class Crowd:
                 answer = Done((await stub.UndoMove(undo, metadata=metadata, timeout=_CALL)).revision)
         except grpc.aio.AioRpcError as error:
             refusal = from_rpc_error(error)
+            heard = heard._replace(code=refusal.code.name, reason=refusal.reason)
             if refusal.code.name in ("FAILED_PRECONDITION", "ABORTED"):
                 answer = Refused(refusal.reason)
             else:
                 self._left_open(error)
-        made = call._replace(began=began, ended=time.monotonic() if answer else inf, answer=answer)
-        game.history.calls.append(made)
+        except asyncio.CancelledError:
+            heard = heard._replace(code="CANCELLED")
+            raise
+        finally:
+            made = call._replace(began=began, ended=time.monotonic() if answer else inf, answer=answer)
+            game.history.calls.append(made)
+            self.heard.append(heard)
         return made
 
     def _left_open(self, error: grpc.aio.AioRpcError) -> None:
@@ -183,6 +209,7 @@ class Crowd:
         if failure.code.name not in _NOBODY_KNOWS:
             raise failure
         self.failures.append(failure)
+        self._failed.set()
 
     def _any(self) -> pb_grpc.TableServiceStub:
         return _stub(self._rng.choice(self._rng.choice(self._channels)))
@@ -221,3 +248,17 @@ async def verdict(store_url: str, games: Sequence[tuple[Game, Sequence[str]]]) -
 
 def _entry(revision: int, entry: table_pb2.StoredEntry) -> Entry:
     return Entry(revision, tuple((made.seat, move_from_pb(made.move)) for made in entry.moves), entry.undo)
+
+
+def unlogged(replicas: Sequence[Replica], heard: Sequence[Heard]) -> list[Heard]:
+    """Calls that have not one line that says the same in all logs; where the service said nothing, one at most."""
+    lines: dict[str, list[tuple[str, str]]] = {}
+    for line in [line for one in replicas for line in one.logged("call")]:
+        lines.setdefault(line["request_id"], []).append((line["code"], line.get("reason", "")))
+    wrong = []
+    for call in heard:
+        told = lines.get(call.id, [])
+        silent = call.code != "OK" and not call.reason
+        if len(told) > 1 if silent else told != [(call.code, call.reason)]:
+            wrong.append(call)
+    return wrong

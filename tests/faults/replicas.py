@@ -90,7 +90,11 @@ class Replica:
             self._program.process.kill()
             self._program.process.communicate()
 
+    def said(self) -> str:
+        """All that it wrote to its log, or in place of one."""
+        return self._log.read_text()
+
     def logged(self, event: str | None = None) -> list[dict[str, Any]]:
         """The lines of its log, of all its processes; those about one event, if given."""
-        lines: list[dict[str, Any]] = [json.loads(line) for line in self._log.read_text().splitlines()]
+        lines: list[dict[str, Any]] = [json.loads(line) for line in self.said().splitlines()]
         return [line for line in lines if event in (None, line["event"])]
