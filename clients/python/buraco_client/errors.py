@@ -132,6 +132,7 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "SEAT_NOT_YOURS": SeatNotYours,
     "LIMIT_REACHED": LimitReached,
     "STORE_UNAVAILABLE": Unavailable,
+    "TABLE_TOO_NEW": Unavailable,
     **{name.removeprefix(_PREFIX): RuleBroken for name in move_pb2.Violation.keys()[1:]},
 }
 # For errors of gRPC itself, of a proxy, or with a reason that this client does not know yet.

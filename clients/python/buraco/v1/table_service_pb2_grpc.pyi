@@ -28,7 +28,8 @@ class TableServiceStub:
       RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
                            key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
                            itself, without details
-      UNAVAILABLE          STORE_UNAVAILABLE
+      UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
+                           while a new version is rolled out; try another
       INTERNAL             INTERNAL, with the id under which the service logged the cause
 
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
@@ -83,7 +84,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
       RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
                            key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
                            itself, without details
-      UNAVAILABLE          STORE_UNAVAILABLE
+      UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
+                           while a new version is rolled out; try another
       INTERNAL             INTERNAL, with the id under which the service logged the cause
 
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
