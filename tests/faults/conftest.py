@@ -12,15 +12,16 @@ from tests.faults.replicas import Replica
 MakeReplica = Callable[..., Replica]
 
 
-@pytest.fixture
-def sqlite_url(tmp_path: Path) -> str:
-    """A file that is not there yet."""
-    return f"sqlite:///{tmp_path}/tables.db"
-
-
-@pytest.fixture(params=["sqlite_url"])
+@pytest.fixture(params=["sqlite_url", "redis_url", "postgres_url"])
 def store_url(request: pytest.FixtureRequest) -> str:
     """Where a store is that has no tables yet, of each kind."""
+    url: str = request.getfixturevalue(request.param)
+    return url
+
+
+@pytest.fixture(params=["redis_url", "postgres_url"])
+def served_store_url(request: pytest.FixtureRequest) -> str:
+    """As `store_url`, of those kinds that have a server."""
     url: str = request.getfixturevalue(request.param)
     return url
 

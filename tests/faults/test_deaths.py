@@ -52,7 +52,7 @@ async def _survived(store_url: str, replica: MakeReplica, rounds: int, seed: str
 
 async def test_kills(store_url: str, replica: MakeReplica) -> None:
     """Whenever a replica is killed, what was acknowledged is there once, and a repeat tells what became of the rest."""
-    await _survived(store_url, replica, 4, "kills")
+    await _survived(store_url, replica, 3, "kills")
 
 
 @pytest.mark.slow
