@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, NamedTuple, Self
@@ -27,7 +27,7 @@ from buraco_service.stores.urls import open_store
 from buraco_service.tables.stored import decode
 from tests.faults.history import FINISHED, Call, Done, Entry, History, Refused, Sighting, problems
 from tests.faults.replicas import Replica
-from tests.service.scripts import dealt
+from tests.service.scripts import dealt, short_rules
 from tests.service.serving import bearing, moves_to_pb, new_id
 
 PATIENCE: Final = 60.0
@@ -227,6 +227,27 @@ def _choice(rng: random.Random, seen: pb.TableServiceListLegalMovesResponse) -> 
     if kind < 0.2 or not seen.moves:
         return (DrawStock(),)
     return (move_from_pb(rng.choice(seen.moves)),)
+
+
+async def played_meanwhile(crowd: Crowd, fault: Awaitable[None]) -> list[tuple[Game, list[str]]]:
+    """Play tables of a few deals, one after the other, while something goes wrong.
+
+    Returns each with its requests that were never carried out.
+    """
+    games: list[Game] = []
+    stop = asyncio.Event()
+
+    async def play() -> None:
+        while not stop.is_set():
+            games.append(game := await crowd.begin(short_rules(4), target=10_000))
+            await crowd.play(game, 40)
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(2):
+            tasks.create_task(play())
+        await fault
+        stop.set()
+    return [(game, await crowd.settle(game)) for game in games]
 
 
 async def verdict(store_url: str, games: Sequence[tuple[Game, Sequence[str]]]) -> list[str]:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import random
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,14 +14,12 @@ import pytest
 
 from buraco_client import BuracoClient
 from tests.faults.conftest import MakeReplica
-from tests.faults.crowd import Crowd, Game, unlogged, verdict
+from tests.faults.crowd import Crowd, played_meanwhile, unlogged, verdict
 from tests.faults.test_moving import play_on_and_on
 from tests.servers import postgres, valkey
 from tests.servers.proxy import Proxy, proxy
-from tests.service.scripts import short_rules
 
 AWAY = ("UNAVAILABLE", "STORE_UNAVAILABLE")
-Sabotage = Callable[[random.Random], Awaitable[None]]
 
 
 async def on_lines(lines: Sequence[Proxy], rounds: int, rng: random.Random) -> None:
@@ -34,24 +32,6 @@ async def on_lines(lines: Sequence[Proxy], rounds: int, rng: random.Random) -> N
             line.cut()
     for line in lines:
         line.delay = 0.0
-
-
-async def played_meanwhile(crowd: Crowd, sabotage: Awaitable[None]) -> list[tuple[Game, list[str]]]:
-    """Tables of a few deals, one after the other while something goes on; and what of them was never carried out."""
-    games: list[Game] = []
-    stop = asyncio.Event()
-
-    async def play() -> None:
-        while not stop.is_set():
-            games.append(game := await crowd.begin(short_rules(4), target=10_000))
-            await crowd.play(game, 40)
-
-    async with asyncio.TaskGroup() as tasks:
-        for _ in range(2):
-            tasks.create_task(play())
-        await sabotage
-        stop.set()
-    return [(game, await crowd.settle(game)) for game in games]
 
 
 @pytest.fixture(params=[pytest.param(12, id="some"), pytest.param(400, id="many", marks=pytest.mark.slow)])

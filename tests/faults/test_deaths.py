@@ -5,57 +5,61 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
 from tests.faults.conftest import MakeReplica
-from tests.faults.crowd import Crowd, Game, verdict
+from tests.faults.crowd import Crowd, played_meanwhile, unlogged, verdict
 from tests.faults.replicas import Replica
-from tests.service.scripts import short_rules
+
+End = Callable[[Replica], Awaitable[object]]
 
 LONGEST_LIFE = 0.4
-"""Seconds that a replica serves at most before it is killed."""
+"""Seconds that a replica serves at most before it is ended."""
 
 
-async def _killed(replicas: list[Replica], rounds: int, rng: random.Random) -> None:
-    """A replica after the other dies at a random time and is started again, while the others go on."""
+async def _ended(replicas: Sequence[Replica], end: End, rounds: int, rng: random.Random) -> None:
+    """A replica after the other is ended at a random time and started again, while the others go on."""
     for _ in range(rounds):
         victim = rng.choice(replicas)
         await asyncio.sleep(rng.uniform(0, LONGEST_LIFE))
-        await victim.kill()
+        await end(victim)
         await victim.start()
 
 
-async def _played_on_and_on(crowd: Crowd, games: list[Game], stop: asyncio.Event) -> None:
-    """A table after the other, each of a few deals."""
-    while not stop.is_set():
-        games.append(game := await crowd.begin(short_rules(4), target=10_000))
-        await crowd.play(game, 60)
-
-
-async def _survived(store_url: str, replica: MakeReplica, rounds: int, seed: str) -> None:
-    rng = random.Random(seed)
-    replicas = [replica(store_url) for _ in range(2)]
+async def _survived(store_url: str, replicas: Sequence[Replica], end: End, rounds: int) -> Crowd:
+    """Tables are played on and on while replicas end; returns who played, after all was found to be well."""
+    rng = random.Random(seed := secrets.token_hex(4))
     await asyncio.gather(*[one.start() for one in replicas])
-    stop = asyncio.Event()
-    games: list[Game] = []
     async with Crowd([one.address for one in replicas], rng) as crowd:
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(3):
-                tasks.create_task(_played_on_and_on(crowd, games, stop))
-            await _killed(replicas, rounds, rng)
-            stop.set()
-        settled = [(game, await crowd.settle(game)) for game in games]
+        settled = await played_meanwhile(crowd, _ended(replicas, end, rounds, rng))
     assert crowd.failures, "or nobody was hit"
     assert await verdict(store_url, settled) == [], f"seed {seed}"
+    return crowd
 
 
-async def test_kills(store_url: str, replica: MakeReplica) -> None:
+async def _kill(replica: Replica) -> None:
+    await replica.kill()
+
+
+async def _stop(replica: Replica) -> None:
+    assert await replica.stop() == 0
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.slow)])
+async def test_kills(store_url: str, replica: MakeReplica, rounds: int) -> None:
     """Whenever a replica is killed, what was acknowledged is there once, and a repeat tells what became of the rest."""
-    await _survived(store_url, replica, 3, "kills")
+    await _survived(store_url, [replica(store_url) for _ in range(2)], _kill, rounds)
 
 
-@pytest.mark.slow
-async def test_many_kills(store_url: str, replica: MakeReplica) -> None:
-    """As above, over many deaths at other times in each run."""
-    await _survived(store_url, replica, 100, secrets.token_hex(4))
+@pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.slow)])
+async def test_orderly_ends(store_url: str, replica: MakeReplica, rounds: int) -> None:
+    """A replica that is told to stop answers the calls it has, and its log is complete; the others never reached it."""
+    replicas = [replica(store_url) for _ in range(2)]
+    crowd = await _survived(store_url, replicas, _stop, rounds)
+    for one in replicas:
+        await _stop(one)
+    told = {(failure.code.name, failure.reason) for failure in crowd.failures}
+    assert told <= {("UNAVAILABLE", ""), ("CANCELLED", "")}
+    assert unlogged(replicas, crowd.heard) == []

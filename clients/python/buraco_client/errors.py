@@ -140,6 +140,8 @@ _BY_CODE: Final[dict[grpc.StatusCode, type[BuracoError]]] = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidRequest,
     grpc.StatusCode.UNAUTHENTICATED: TokenRejected,
     grpc.StatusCode.UNAVAILABLE: Unavailable,
+    # Not ours: what a caller cancels ends with asyncio.CancelledError.
+    grpc.StatusCode.CANCELLED: Unavailable,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
 }
 
