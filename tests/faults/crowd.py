@@ -73,7 +73,7 @@ class Crowd:
         ]
         self.failures: list[BuracoError] = []
         """The answers that left open what became of a call."""
-        self._failed = asyncio.Event()
+        self._news = asyncio.Event()
         self.heard: list[Heard] = []
         """How the calls ended that were to change a table."""
 
@@ -108,11 +108,19 @@ class Crowd:
             for channels in self._channels:
                 clients.create_task(self._take_part(game, [_stub(channel) for channel in channels], until))
 
-    async def failed(self, number: int) -> None:
-        """Returns once so many calls have failed."""
-        while len(self.failures) < number:
-            self._failed.clear()
-            await self._failed.wait()
+    async def fails(self, number: int) -> None:
+        """Returns once so many more calls have failed."""
+        await self._more(self.failures, number)
+
+    async def calls(self, number: int) -> None:
+        """Returns once so many more calls have ended, in the midst of others."""
+        await self._more(self.heard, number)
+
+    async def _more(self, ended: Sequence[object], number: int) -> None:
+        enough = len(ended) + number
+        while len(ended) < enough:
+            self._news.clear()
+            await self._news.wait()
 
     async def settle(self, game: Game) -> list[str]:
         """Ask what became of every request without an answer; returns those that were never carried out.
@@ -202,6 +210,7 @@ class Crowd:
             made = call._replace(began=began, ended=time.monotonic() if answer else inf, answer=answer)
             game.history.calls.append(made)
             self.heard.append(heard)
+            self._news.set()
         return made
 
     def _left_open(self, error: grpc.aio.AioRpcError) -> None:
@@ -209,7 +218,7 @@ class Crowd:
         if failure.code.name not in _NOBODY_KNOWS:
             raise failure
         self.failures.append(failure)
-        self._failed.set()
+        self._news.set()
 
     def _any(self) -> pb_grpc.TableServiceStub:
         return _stub(self._rng.choice(self._rng.choice(self._channels)))
@@ -240,7 +249,7 @@ async def played_meanwhile(crowd: Crowd, fault: Awaitable[None]) -> list[tuple[G
     async def play() -> None:
         while not stop.is_set():
             games.append(game := await crowd.begin(short_rules(4), target=10_000))
-            await crowd.play(game, 40)
+            await crowd.play(game, 25)
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(2):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import random
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -15,19 +16,22 @@ import pytest
 from buraco_client import BuracoClient
 from tests.faults.conftest import MakeReplica
 from tests.faults.crowd import Crowd, played_meanwhile, unlogged, verdict
-from tests.faults.test_moving import play_on_and_on
+from tests.faults.test_moving import Matches
 from tests.servers import postgres, valkey
 from tests.servers.proxy import Proxy, proxy
 
 AWAY = ("UNAVAILABLE", "STORE_UNAVAILABLE")
 
 
-async def on_lines(lines: Sequence[Proxy], rounds: int, rng: random.Random) -> None:
-    """Connections are cut or held up, at one place or the other."""
-    for _ in range(rounds):
+async def on_lines(crowd: Crowd, lines: Sequence[Proxy], rounds: int, rng: random.Random) -> None:
+    """Connections are cut or held up, at one place or the other, until it has been noticed."""
+    for number in itertools.count():
+        if number >= rounds and crowd.failures:
+            break
         line = rng.choice(lines)
         line.delay = rng.choice((0.0, 0.0, 0.03))
-        await asyncio.sleep(rng.uniform(0.0, 0.1))
+        await crowd.calls(rng.randint(1, 30))
+        await asyncio.sleep(rng.uniform(0.0, 0.005))  # anywhere in what a call does
         if rng.random() < 0.7:
             line.cut()
     for line in lines:
@@ -52,8 +56,8 @@ async def test_between_client_and_service(store_url: str, replica: MakeReplica, 
         client = await stack.enter_async_context(BuracoClient("ipv4:" + ",".join(addresses)))
         crowd = await stack.enter_async_context(Crowd(addresses, rng))
         stop = asyncio.Event()
-        bots = asyncio.create_task(play_on_and_on(client, "bots", stop))
-        settled = await played_meanwhile(crowd, on_lines(lines, rounds, rng))
+        bots = asyncio.create_task(Matches(client, "bots").play(stop))
+        settled = await played_meanwhile(crowd, on_lines(crowd, lines, rounds, rng))
         stop.set()
         await bots
     assert [await one.stop() for one in replicas] == [0, 0]
@@ -72,7 +76,7 @@ async def test_between_service_and_store(served_store_url: str, replica: MakeRep
         replicas = [replica(served_store_url.replace(f":{port}", f":{line.port}")) for line in lines]
         await asyncio.gather(*[one.start() for one in replicas])
         crowd = await stack.enter_async_context(Crowd([one.address for one in replicas], rng))
-        settled = await played_meanwhile(crowd, on_lines(lines, rounds, rng))
+        settled = await played_meanwhile(crowd, on_lines(crowd, lines, rounds, rng))
         assert [await one.stop() for one in replicas] == [0, 0]
     assert {(failure.code.name, failure.reason) for failure in crowd.failures} == {AWAY}
     assert unlogged(replicas, crowd.heard) == []
@@ -87,12 +91,12 @@ class Store:
         self._ends = (stop, kill)
         self._start = start
 
-    async def end_and_start(self, rounds: int, rng: random.Random) -> None:
-        """It is stopped in order and killed in turn, and is away for a while."""
+    async def end_and_start(self, crowd: Crowd, rounds: int, rng: random.Random) -> None:
+        """It is stopped in order and killed in turn, and stays away until many have noticed."""
         for number in range(rounds):
-            await asyncio.sleep(rng.uniform(0.1, 0.5))
+            await crowd.calls(rng.randint(1, 100))
             await asyncio.to_thread(self._ends[number % 2])
-            await asyncio.sleep(rng.uniform(0.0, 0.2))
+            await crowd.fails(rng.randint(1, 50))
             await asyncio.to_thread(self._start)
 
 
@@ -129,7 +133,7 @@ async def test_store_goes_and_comes_back(store: Store, replica: MakeReplica, end
     replicas = [replica(store.url) for _ in range(2)]
     await asyncio.gather(*[one.start() for one in replicas])
     async with Crowd([one.address for one in replicas], rng) as crowd:
-        settled = await played_meanwhile(crowd, store.end_and_start(ends, rng))
+        settled = await played_meanwhile(crowd, store.end_and_start(crowd, ends, rng))
     assert [await one.stop() for one in replicas] == [0, 0]
     assert {(failure.code.name, failure.reason) for failure in crowd.failures} == {AWAY}
     assert unlogged(replicas, crowd.heard) == []

@@ -15,15 +15,18 @@ from tests.faults.replicas import Replica
 
 End = Callable[[Replica], Awaitable[object]]
 
-LONGEST_LIFE = 0.4
-"""Seconds that a replica serves at most before it is ended."""
+LONGEST_LIFE = 100
+"""Calls that end at most before a replica is ended."""
+LONGEST_COMMIT = 0.005
+"""Seconds that a commit may take, in the midst of which a replica may be ended."""
 
 
-async def _ended(replicas: Sequence[Replica], end: End, rounds: int, rng: random.Random) -> None:
+async def _ended(crowd: Crowd, replicas: Sequence[Replica], end: End, rounds: int, rng: random.Random) -> None:
     """A replica after the other is ended at a random time and started again, while the others go on."""
     for _ in range(rounds):
         victim = rng.choice(replicas)
-        await asyncio.sleep(rng.uniform(0, LONGEST_LIFE))
+        await crowd.calls(rng.randint(1, LONGEST_LIFE))
+        await asyncio.sleep(rng.uniform(0, LONGEST_COMMIT))
         await end(victim)
         await victim.start()
 
@@ -33,7 +36,7 @@ async def _survived(store_url: str, replicas: Sequence[Replica], end: End, round
     rng = random.Random(seed := secrets.token_hex(4))
     await asyncio.gather(*[one.start() for one in replicas])
     async with Crowd([one.address for one in replicas], rng) as crowd:
-        settled = await played_meanwhile(crowd, _ended(replicas, end, rounds, rng))
+        settled = await played_meanwhile(crowd, _ended(crowd, replicas, end, rounds, rng))
     assert crowd.failures, "or nobody was hit"
     assert await verdict(store_url, settled) == [], f"seed {seed}"
     return crowd
@@ -47,13 +50,13 @@ async def _stop(replica: Replica) -> None:
     assert await replica.stop() == 0
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(100, marks=pytest.mark.slow)])
 async def test_kills(store_url: str, replica: MakeReplica, rounds: int) -> None:
     """Whenever a replica is killed, what was acknowledged is there once, and a repeat tells what became of the rest."""
     await _survived(store_url, [replica(store_url) for _ in range(2)], _kill, rounds)
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(50, marks=pytest.mark.slow)])
 async def test_orderly_ends(store_url: str, replica: MakeReplica, rounds: int) -> None:
     """A replica that is told to stop answers the calls it has, and its log is complete; the others never reached it."""
     replicas = [replica(store_url) for _ in range(2)]

@@ -57,7 +57,7 @@ async def told_often(crowd: Crowd, game: Game) -> None:
     """Play until many calls have failed."""
     async with asyncio.timeout(PATIENCE):
         playing = asyncio.create_task(crowd.play(game, 10_000))
-        await crowd.failed(50)
+        await crowd.fails(50)
         playing.cancel()
         await asyncio.wait([playing])
 

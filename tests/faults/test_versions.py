@@ -77,7 +77,7 @@ async def test_plays_on(earlier: tuple[Replica, list[Any]]) -> None:
             await join(replica, table_id, seat=seat)
         table = await replica.table(table_id)
         deals_before = table.deal.match.deal_number if table.deal else 0
-        for _ in range(400):
+        for _ in range(150):
             table = await replica.table(table_id)
             assert table.deal is not None
             assert deal_defects(table.deal) == ()
