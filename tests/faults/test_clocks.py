@@ -29,10 +29,13 @@ class Clock:
         whole.replace(self._file)
 
 
-async def test_jumps(store_url: str, replica: MakeReplica, tmp_path: Path) -> None:
-    """Clocks that jump by hours, each its own way, lose no call, table or seat; a table's time does not go back."""
+async def test_jumps(sqlite_url: str, replica: MakeReplica, tmp_path: Path) -> None:
+    """Clocks that jump by hours, each its own way, lose no call, table or seat; a table's time does not go back.
+
+    Stores have no clock: what they keep of time they are told, and one stands for all.
+    """
     clocks = [Clock(tmp_path / f"clock-{number}") for number in range(2)]
-    replicas = [replica(store_url, module="tests.faults.clock", **clock.environment) for clock in clocks]
+    replicas = [replica(sqlite_url, module="tests.faults.clock", **clock.environment) for clock in clocks]
     clocks[0].jump(-30 * HOURS)
     await asyncio.gather(*[one.start() for one in replicas])
     rng = random.Random("clocks")
@@ -55,7 +58,7 @@ async def test_jumps(store_url: str, replica: MakeReplica, tmp_path: Path) -> No
                 await seat.renew()
                 await seat.view()
     assert all(moments == sorted(moments) for moments in times.values())
-    assert await verdict(store_url, [(game, ()) for game in games]) == []
+    assert await verdict(sqlite_url, [(game, ()) for game in games]) == []
     clocks[0].jump(24 * HOURS)
     assert await replicas[0].stop() == 0
     assert len({line["timestamp"][:10] for line in replicas[0].logged("call")}) > 1, "or its clock was right"
