@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,10 @@ import pytest
 from tests.servers import postgres
 from tests.servers import valkey as valkey_servers
 from tests.servers.valkey import Cluster, Valkey
+
+# Read when gRPC starts. Its handlers of forks are for children that go on with gRPC; those of tests are other programs,
+# and one that is started as another user is forked and can die of them.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 
 _prefixes = itertools.count()
 

@@ -190,6 +190,12 @@ def store_unavailable(retry_after: float = 1.0) -> ApiError:
     )
 
 
+def table_too_new() -> ApiError:
+    """This replica is older than what it finds in the store (UNAVAILABLE): one of the newer version can answer."""
+    message = "the table was written by a newer version of the service"
+    return ApiError(grpc.StatusCode.UNAVAILABLE, "TABLE_TOO_NEW", message)
+
+
 def internal(error_id: str) -> ApiError:
     """Anything unforeseen (INTERNAL). `error_id` is the id under which the cause was logged."""
     return ApiError(grpc.StatusCode.INTERNAL, "INTERNAL", "internal error", {"errorId": error_id})

@@ -66,6 +66,47 @@ async def test_reads_are_repeated(client: BuracoClient, script: Script) -> None:
     assert (await client.get_table("t")).id == "t"
 
 
+async def test_calls_that_the_server_cancels_are_repeated(client: BuracoClient, script: Script) -> None:
+    """A call that comes too late for a replica that stops is cancelled there, and sent again."""
+
+    async def too_late(request: Any, context: Any) -> None:
+        await context.abort(grpc.StatusCode.CANCELLED)
+
+    script.on("SubmitMoves", too_late, SUBMITTED)
+    assert await client.seat("t", 0, "token").submit([DRAW], 7) == SUBMITTED
+    first, second = script.requests["SubmitMoves"]
+    assert first == second
+    script.on("GetTable", *[too_late] * 100)
+    with pytest.raises(Unavailable) as caught:
+        await client.get_table("t", timeout=0.3)
+    assert caught.value.code is grpc.StatusCode.CANCELLED
+    assert script.left("GetTable") < 99
+
+
+async def test_calls_that_the_caller_cancels_are_not_repeated(
+    client: BuracoClient, service: Service, script: Script
+) -> None:
+    """Whoever cancels the task of a call, or closes the client under it, has cancelled it for good."""
+    for end in ("cancel", "close"):
+        asked = asyncio.Event()
+
+        async def hangs(request: Any, context: Any, asked: asyncio.Event = asked) -> None:
+            asked.set()
+            await forever()
+
+        script.on("GetTable", hangs)
+        async with BuracoClient(service.target) as other:
+            call = asyncio.create_task(other.get_table("t"))
+            await asked.wait()
+            if end == "cancel":
+                call.cancel()
+            else:
+                await other.close()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+    assert len(script.requests["GetTable"]) == 2
+
+
 async def test_refusals_are_not_repeated(client: BuracoClient, script: Script) -> None:
     """What the service decided stands: a broken rule is raised at once, with the call's request id."""
     script.on("SubmitMoves", refuse(grpc.StatusCode.FAILED_PRECONDITION, "GAP"), SUBMITTED)

@@ -21,6 +21,7 @@ from buraco_rules.position_notation import format_position, parse_position
 from buraco_rules.reading import NotationFaults
 from buraco_rules.record_notation import parse_record
 from buraco_service import logs
+from buraco_service.errors import ApiError
 from buraco_service.tables.stored import CorruptTable, decode, encode
 from tests.fuzz import corpus
 from tests.fuzz.breaking import broken_bytes, broken_text
@@ -96,6 +97,8 @@ def read_table(data: bytes) -> str:
         table = decode(data, 1)
     except CorruptTable:
         return "corrupt"
+    except ApiError as refusal:
+        return refusal.reason
     assert decode(encode(table), 1) == table
     return "read"
 

@@ -15,6 +15,8 @@ class Proxy:
 
     def __init__(self, target: int, tls: ssl.SSLContext | None, edit: Edit) -> None:
         self.port = 0
+        self.delay = 0.0
+        """Seconds by which each piece is held up, either way."""
         self._target = target
         self._tls = tls
         self._edit = edit
@@ -44,16 +46,17 @@ class Proxy:
         task.add_done_callback(self._tasks.discard)
         there, thither = await asyncio.open_connection("127.0.0.1", self._target)
         self._writers |= {writer, thither}
-        await asyncio.gather(_copy(reader, thither, bytes), _copy(there, writer, self._edit))
+        await asyncio.gather(self._copy(reader, thither, bytes), self._copy(there, writer, self._edit))
         self._writers -= {writer, thither}
 
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, edit: Edit) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(65536):
-            writer.write(edit(data))
-            await writer.drain()
-    writer.transport.abort()
+    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, edit: Edit) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                if self.delay:
+                    await asyncio.sleep(self.delay)
+                writer.write(edit(data))
+                await writer.drain()
+        writer.transport.abort()
 
 
 @contextlib.asynccontextmanager

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -22,17 +24,29 @@ START: Final = 60.0
 class Program:
     """`buraco serve` in a process of its own."""
 
-    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        log: Path | None = None,
+        prefix: Sequence[str] = (),
+        module: str = "buraco_service",
+        **environment: str,
+    ) -> None:
+        """`log`: a file that the logs are added to; who logs more than a pipe holds needs one. `prefix`: a command
+        that runs the program. `module`: what is run instead of the service's own.
+        """
         self._ready = folder / "ready.json"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("BURACO_")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "buraco_service", "serve", "--ready-file", str(self._ready), *arguments],
-            cwd=folder,
-            env={**kept, "BURACO_PORT": "0", "BURACO_METRICS_PORT": "0", **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with contextlib.ExitStack() as until_started:
+            self.process = subprocess.Popen(
+                [*prefix, sys.executable, "-m", module, "serve", "--ready-file", str(self._ready), *arguments],
+                cwd=folder,
+                env={**kept, "BURACO_PORT": "0", "BURACO_METRICS_PORT": "0", **environment},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE if log is None else until_started.enter_context(log.open("a")),
+                text=True,
+            )
 
     async def ready(self) -> dict[str, Any]:
         """What the ready file says, once the program serves."""

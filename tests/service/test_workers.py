@@ -234,7 +234,7 @@ async def test_a_start_that_fails(
     """What stops the start is told once, and the status is 1."""
     with socket.create_server(("127.0.0.1", 0)) as holder:
         known = {"taken": str(holder.getsockname()[1]), "folder": str(tmp_path)}
-        given = {name: value.format(**known) for name, value in environment.items()}
+        given: dict[str, Any] = {name: value.format(**known) for name, value in environment.items()}
         flags = ["--ready-file", given.pop("BURACO_READY_FILE")] if "BURACO_READY_FILE" in given else []
         programs.append(program := Program(tmp_path, "--workers", "3", *flags, **given))
         status, out, err = await program.end()

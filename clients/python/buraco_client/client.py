@@ -51,7 +51,9 @@ class BuracoClient:
     ) -> None:
         """Opens nothing yet: the first call connects.
 
-        `target`: `host:port` or another name that gRPC resolves; calls are spread over all its addresses.
+        `target`: `host:port` or another name that gRPC resolves, such as `ipv4:10.0.0.1:50051,10.0.0.2:50051`
+        for two replicas without a name in common. Calls are spread over all addresses, and what was under way
+        at one that goes is taken up at another; with TLS and a list of addresses give `Tls` the `server_name`.
         `tls`: the files for TLS, or `credentials` made otherwise; absent: plain text.
         `api_key`: the secret that the service may want for creating tables and for the rules. Over plain text
         everybody on the way can read it, as they can the tokens of seats.

@@ -132,6 +132,7 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "SEAT_NOT_YOURS": SeatNotYours,
     "LIMIT_REACHED": LimitReached,
     "STORE_UNAVAILABLE": Unavailable,
+    "TABLE_TOO_NEW": Unavailable,
     **{name.removeprefix(_PREFIX): RuleBroken for name in move_pb2.Violation.keys()[1:]},
 }
 # For errors of gRPC itself, of a proxy, or with a reason that this client does not know yet.
@@ -139,6 +140,8 @@ _BY_CODE: Final[dict[grpc.StatusCode, type[BuracoError]]] = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidRequest,
     grpc.StatusCode.UNAUTHENTICATED: TokenRejected,
     grpc.StatusCode.UNAVAILABLE: Unavailable,
+    # Not ours: what a caller cancels ends with asyncio.CancelledError.
+    grpc.StatusCode.CANCELLED: Unavailable,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
 }
 

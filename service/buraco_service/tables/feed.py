@@ -15,7 +15,7 @@ from buraco_service.codec.views import view_to_pb
 from buraco_service.identity import SeatClaims
 from buraco_service.stores.base import HistoryGone, Subscription, TableNotFound
 from buraco_service.tables.state import TableState, TableValue
-from buraco_service.tables.stored import table_to_pb
+from buraco_service.tables.stored import entry_of, table_to_pb
 from buraco_service.tables.tables import Tables, seat_of
 
 _PAGE: Final = 256
@@ -166,7 +166,7 @@ class Feed:
             page = await self._tables.store.log(self._table_id, self.revision, _PAGE)
         except TableNotFound:
             raise errors.table_not_found(self._table_id) from None
-        return [(entry.revision, table_pb2.StoredEntry.FromString(entry.payload)) for entry in page]
+        return [(entry.revision, entry_of(entry.payload)) for entry in page]
 
     def _passed_on(self, revision: int, entry: table_pb2.StoredEntry) -> table_pb2.Events:
         events = [redacted_event(event, self.seat) for event in entry.events]

@@ -12,6 +12,7 @@ from buraco_service.codec.scores import score_to_pb
 from buraco_service.stores.base import Store
 from buraco_service.tables.changes import Change, entropies
 from buraco_service.tables.state import TableValue
+from buraco_service.tables.stored import entry_of
 
 _PAGE = 512
 
@@ -40,9 +41,7 @@ async def _entries_of_deal(store: Store, table: TableValue) -> list[table_pb2.St
     after = table.deal_revision
     while True:
         page = await store.log(table.id, after, _PAGE)
-        entries += [
-            table_pb2.StoredEntry.FromString(entry.payload) for entry in page if entry.revision <= table.revision
-        ]
+        entries += [entry_of(entry.payload) for entry in page if entry.revision <= table.revision]
         if len(page) < _PAGE:
             return entries
         after = page[-1].revision

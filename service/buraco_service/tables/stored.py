@@ -3,13 +3,14 @@
 from functools import lru_cache
 from typing import Final
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from buraco.v1 import table_pb2
 from buraco_rules.match import MatchResult, payouts
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.shuffle import commitment, server_seed
+from buraco_service import errors
 from buraco_service.codec.deals import deal_from_pb, match_to_pb, put_snapshot
 from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
 from buraco_service.tables.state import Seat, TableState, TableValue
@@ -81,9 +82,12 @@ def _settled(
 
 
 def decode(data: bytes, revision: int) -> TableValue:
-    """The table that was stored. Raises CorruptTable where the bytes are none."""
+    """The table that was stored. Raises CorruptTable where the bytes are none, TABLE_TOO_NEW where they say more than
+    this version knows: played on here, what it does not know would be lost.
+    """
     try:
         message = table_pb2.StoredTable.FromString(data)
+        _refuse_unknown(message)
         rules = rule_set_from_pb(message.rule_set)
         deal = deal_from_pb(message.snapshot, rules) if message.HasField("snapshot") else None
         result = None
@@ -112,6 +116,22 @@ def decode(data: bytes, revision: int) -> TableValue:
         )
     except (DecodeError, ValueError) as error:
         raise CorruptTable("the stored bytes are no table") from error
+
+
+def entry_of(payload: bytes) -> table_pb2.StoredEntry:
+    """A change that was stored. Raises TABLE_TOO_NEW where it says more than this version knows: what of that is hidden
+    from whom is not known either.
+    """
+    entry = table_pb2.StoredEntry.FromString(payload)
+    _refuse_unknown(entry)
+    return entry
+
+
+def _refuse_unknown(message: Message) -> None:
+    size = message.ByteSize()
+    message.DiscardUnknownFields()
+    if message.ByteSize() != size:
+        raise errors.table_too_new()
 
 
 def table_to_pb(table: TableValue) -> table_pb2.Table:

@@ -41,8 +41,11 @@ class TableServiceStub:
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
     key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
     itself, without details
-    UNAVAILABLE          STORE_UNAVAILABLE
+    UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
+    while a new version is rolled out; try another
     INTERNAL             INTERNAL, with the id under which the service logged the cause
+    gRPC itself ends a call without an ErrorInfo when the connection breaks (UNAVAILABLE) or the call comes too late for a replica
+    that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
     for a peer then count for the key, and else for the caller's address.
@@ -140,8 +143,11 @@ class TableServiceServicer:
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
     key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
     itself, without details
-    UNAVAILABLE          STORE_UNAVAILABLE
+    UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
+    while a new version is rolled out; try another
     INTERNAL             INTERNAL, with the id under which the service logged the cause
+    gRPC itself ends a call without an ErrorInfo when the connection breaks (UNAVAILABLE) or the call comes too late for a replica
+    that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
     for a peer then count for the key, and else for the caller's address.
@@ -333,8 +339,11 @@ class TableService:
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
     key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
     itself, without details
-    UNAVAILABLE          STORE_UNAVAILABLE
+    UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
+    while a new version is rolled out; try another
     INTERNAL             INTERNAL, with the id under which the service logged the cause
+    gRPC itself ends a call without an ErrorInfo when the connection breaks (UNAVAILABLE) or the call comes too late for a replica
+    that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
     for a peer then count for the key, and else for the caller's address.

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.replicas import Replica
+
+MakeReplica = Callable[..., Replica]
+
+
+@pytest.fixture(params=["sqlite_url", "redis_url", "postgres_url"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """Where a store is that has no tables yet, of each kind."""
+    url: str = request.getfixturevalue(request.param)
+    return url
+
+
+@pytest.fixture(params=["redis_url", "postgres_url"])
+def served_store_url(request: pytest.FixtureRequest) -> str:
+    """As `store_url`, of those kinds that have a server."""
+    url: str = request.getfixturevalue(request.param)
+    return url
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Iterator[MakeReplica]:
+    """Makes replicas on a store, to be started by the test; after it none runs."""
+    with contextlib.ExitStack() as stack:
+        made: list[Replica] = []
+
+        def make(store: str, **options: Any) -> Replica:
+            made.append(one := Replica(tmp_path / f"replica-{len(made)}", store, **options))
+            stack.callback(one.close)
+            return one
+
+        yield make

@@ -1,0 +1,118 @@
+"""Has a version of the service make a database: `python -m tests.faults.earlier CHECKOUT NAME`.
+
+CHECKOUT is a folder with the sources of that version, NAME what the files here are called: NAME.db, and NAME.json with
+what the version itself says of each table, to everybody and to each seat. To be run once for a version, before what it
+stores changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+
+from buraco.v1 import table_service_pb2 as pb
+from buraco.v1 import table_service_pb2_grpc as pb_grpc
+from buraco_rules.deal import Deal
+from buraco_rules.presets import PRESETS_BY_ID
+from buraco_rules.rule_sets import RuleSet
+from buraco_service.codec.rule_sets import rule_set_to_pb
+from tests.faults.earlier.saying import said_of
+from tests.service.programs import Program
+from tests.service.scripts import SeatTurn, deals_played, dealt, short_rules, steps_to, turns
+from tests.service.serving import KEY, SEED, bearing, moves_to_pb, new_id
+
+HERE = Path(__file__).parent
+
+
+class Maker:
+    """Plays at tables of a server."""
+
+    def __init__(self, tables: pb_grpc.TableServiceStub) -> None:
+        self._tables = tables
+        self.said: list[Any] = []
+
+    async def table(
+        self, rules: RuleSet, seats: int, script: Sequence[SeatTurn], *, joined: int | None = None, **options: Any
+    ) -> list[str]:
+        """A table at which the script was played; returns the tokens of the seats taken."""
+        creating = pb.CreateTableRequest(
+            rule_set=rule_set_to_pb(rules), seats=seats, seed=SEED, request_id=new_id(), **{"target_score": 0} | options
+        )
+        table_id = (await self._tables.CreateTable(creating)).table.id
+        tokens = []
+        for seat in range(seats if joined is None else joined):
+            joining = pb.JoinTableRequest(table_id=table_id, player_name=f"Zoë {seat}", request_id=new_id())
+            tokens.append((await self._tables.JoinTable(joining)).token)
+        for turn in script:
+            submit = pb.SubmitMovesRequest(table_id=table_id, moves=moves_to_pb(turn.moves), request_id=new_id())
+            await self._tables.SubmitMoves(submit, metadata=bearing(tokens[turn.seat]))
+        self.said.append(await said_of(self._tables, table_id, tokens))
+        return tokens
+
+    async def leave(self, token: str) -> None:
+        """The player of the table made last gives the seat back."""
+        table_id = self.said[-1]["table"]["id"]
+        await self._tables.LeaveTable(
+            pb.LeaveTableRequest(table_id=table_id, request_id=new_id()), metadata=bearing(token)
+        )
+        self.said[-1] = await said_of(self._tables, table_id, ())
+
+
+def _melded(deal: Deal) -> bool:
+    return len(deal.turn.undo) == 2
+
+
+async def _make(tables: pb_grpc.TableServiceStub) -> list[Any]:
+    maker = Maker(tables)
+    short = short_rules(6)
+    await maker.table(short, 4, (), joined=1, stake=5)
+    for name in ("burraco", "professional-direct", "closed"):
+        rules = PRESETS_BY_ID[name]
+        # In the middle of a turn in which there is something to take back.
+        await maker.table(rules, 2, list(turns(steps_to(_melded, dealt(rules), random.Random(5)))))
+    deals = deals_played(dealt(short, target=10_000), random.Random(1))
+    steps = [*next(deals), *next(deals), *next(deals)[:5]]
+    await maker.table(short, 2, list(turns(steps)), target_score=10_000)
+    finished = [step for deal in deals_played(dealt(short), random.Random(2)) for step in deal]
+    await maker.table(short, 2, list(turns(finished)), stake=100)
+    tokens = await maker.table(
+        short, 4, list(turns(steps_to(lambda deal: deal.turn.number == 3, dealt(short, 4), random.Random(3))))
+    )
+    await maker.leave(tokens[1])
+    return maker.said
+
+
+async def main(checkout: Path, name: str) -> None:
+    """Makes the two files."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Program(
+            Path(folder),
+            log=Path(folder, "log"),
+            PYTHONPATH=f"{checkout}/service:{checkout}/clients/python",
+            BURACO_STORE=f"sqlite:///{folder}/tables.db",
+            BURACO_SIGNING_KEYS=f"{KEY.kid}:{KEY.secret.decode()}",
+        )
+        ready = await program.ready()
+        async with grpc.aio.insecure_channel(ready["address"]) as channel:
+            said = await _make(pb_grpc.TableServiceStub(channel))
+        program.process.terminate()
+        await program.end()
+        (HERE / f"{name}.db").unlink(missing_ok=True)
+        with sqlite3.connect(f"{folder}/tables.db") as db:
+            db.execute("VACUUM INTO ?", (str(HERE / f"{name}.db"),))
+    # A line a table.
+    lines = ",\n".join([json.dumps(table, ensure_ascii=False) for table in said])
+    (HERE / f"{name}.json").write_text(f"[\n{lines}\n]\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))

@@ -1,0 +1,304 @@
+"""What clients saw of a table, checked against what one table does that is called by one client after the other.
+
+Pure: it knows the rules, and nothing of gRPC or stores. A history holds every call with the times between which it
+happened and its answer; nobody knows what became of a call without an answer. `problems` finds what no order of the
+calls can explain.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final, NamedTuple
+
+from buraco_rules.deal import Deal
+from buraco_rules.moves import Move
+from buraco_rules.soundness import deal_defects
+from buraco_rules.turn import apply_for
+from buraco_rules.undo import undo
+from buraco_rules.violations import IllegalMove, Violation
+
+STALE: Final = "REVISION_STALE"
+FINISHED: Final = "TABLE_FINISHED"
+
+
+class Done(NamedTuple):
+    """The call was acknowledged: it made this revision."""
+
+    revision: int
+
+
+class Refused(NamedTuple):
+    """The call was refused: it changed nothing."""
+
+    reason: str
+
+
+class Call(NamedTuple):
+    """A try to change the table. Tries with one request id are the same request."""
+
+    request_id: str
+    seat: int
+    moves: tuple[Move, ...]
+    """Empty for an undo."""
+    revision: int | None
+    """The revision the caller insisted on."""
+    began: float
+    ended: float
+    """Infinite while there is no answer: the call may still be on its way."""
+    answer: Done | Refused | None
+    """None when nobody knows."""
+
+
+class Sighting(NamedTuple):
+    """A read that found the table at a revision."""
+
+    revision: int
+    began: float
+    ended: float
+
+
+class Entry(NamedTuple):
+    """What the table's log says of a revision. Neither moves nor undo: something else, which leaves the deal alone."""
+
+    revision: int
+    moves: tuple[tuple[int, Move], ...] = ()
+    """With the seat that made them."""
+    undo: bool = False
+
+
+@dataclass(slots=True)
+class History:
+    """A table's life as clients saw it, from the deal on."""
+
+    start: int
+    """The revision that dealt."""
+    first: Deal
+    """The deal as it was dealt."""
+    next_deal: Callable[[Deal], Deal | None]
+    """What follows a deal that has ended; None: the match is over."""
+    calls: list[Call] = field(default_factory=list)
+    sightings: list[Sighting] = field(default_factory=list)
+
+    def unknown(self) -> list[Call]:
+        """The newest try of every request of which nobody knows what became."""
+        newest = {call.request_id: call for call in self.calls}
+        return [newest[request_id] for request_id, tries in _requests(self.calls).items() if _is_open(tries)]
+
+
+class _Model:
+    """What the table was at every revision, as the log tells it."""
+
+    def __init__(self, history: History, entries: Sequence[Entry]) -> None:
+        self.start = history.start
+        self.broken: list[str] = []
+        self.deals: list[Deal | None] = [history.first]
+        expected = history.start
+        for entry in entries:
+            expected += 1
+            if entry.revision != expected:
+                self.broken.append(f"revision {entry.revision} stands in the log where {expected} belongs")
+                return
+            try:
+                after = _after(self.deals[-1], entry)
+            except IllegalMove as illegal:
+                self.broken.append(f"revision {entry.revision} holds an illegal move: {illegal}")
+                return
+            self.deals.append(history.next_deal(after) if after is not None and after.ending else after)
+
+    @property
+    def newest(self) -> int:
+        return self.start + len(self.deals) - 1
+
+    def refusal(self, call: Call, revision: int) -> str | None:
+        """Why the table refuses a call at a revision; None: it does not."""
+        if call.revision is not None and call.revision != revision:
+            return STALE
+        deal = self.deals[revision - self.start]
+        if deal is None:
+            return FINISHED
+        try:
+            _play(deal, call)
+        except IllegalMove as illegal:
+            return illegal.violations[0].name
+        return None
+
+
+def problems(
+    history: History, entries: Sequence[Entry], stored: Deal | None, *, never: Collection[str] = ()
+) -> list[str]:
+    """What is wrong with a table; nothing if all is well.
+
+    `entries` is the table's log after the deal, `stored` the deal that it stands at (None: the match is over); `never`
+    are requests without an answer that turned out never to have been carried out.
+    """
+    model = _Model(history, entries)
+    if model.broken:
+        return model.broken
+    requests = _requests(history.calls)
+    spans: dict[int, _Span] = {}
+    found = list(_stored(model, stored))
+    for tries in requests.values():
+        found += _acknowledged(tries, entries, history.start, spans)
+    if found:
+        return found
+    unknown = [tries for request_id, tries in requests.items() if _is_open(tries) and request_id not in never]
+    left = [entry for entry in entries if (entry.moves or entry.undo) and entry.revision not in spans]
+    found = list(_unacknowledged(left, unknown, spans))
+    if found:
+        return found
+    time = _Time(history, spans, model.newest)
+    return [*time.problems(), *_refusals(model, history, time)]
+
+
+def _after(deal: Deal | None, entry: Entry) -> Deal | None:
+    """The deal after what a log entry says. Raises IllegalMove, also where nothing is being played."""
+    if not entry.moves and not entry.undo:
+        return deal
+    if deal is None:
+        raise IllegalMove(Violation.DEAL_OVER)
+    if entry.undo:
+        return undo(deal)[0]
+    for seat, move in entry.moves:
+        deal, _ = apply_for(deal, seat, move)
+    return deal
+
+
+def _play(deal: Deal, call: Call) -> None:
+    """Raises IllegalMove where the deal does not take the call."""
+    if not call.moves:
+        if call.seat != deal.seat_to_move:
+            raise IllegalMove(Violation.NOT_YOUR_TURN)
+        undo(deal)
+    for move in call.moves:
+        if deal.ending:
+            raise IllegalMove(Violation.DEAL_OVER)
+        deal, _ = apply_for(deal, call.seat, move)
+
+
+def _requests(calls: Sequence[Call]) -> dict[str, list[Call]]:
+    requests: dict[str, list[Call]] = {}
+    for call in calls:
+        requests.setdefault(call.request_id, []).append(call)
+    return requests
+
+
+def _is_open(tries: Sequence[Call]) -> bool:
+    """Whether nobody knows what became of a request: a refused repeat does not tell what the first try does later."""
+    return not any(isinstance(call.answer, Done) for call in tries) and any(call.answer is None for call in tries)
+
+
+def _stored(model: _Model, stored: Deal | None) -> Iterator[str]:
+    if stored != model.deals[-1]:
+        yield "the stored deal is not what the log leads to"
+    if stored is not None:
+        yield from [f"the stored deal is unsound: {defect.field}: {defect.problem}" for defect in deal_defects(stored)]
+
+
+def _acknowledged(
+    tries: Sequence[Call], entries: Sequence[Entry], start: int, spans: dict[int, _Span]
+) -> Iterator[str]:
+    """What a request was told it made has to be there, once and as it was sent; and a repeat is told the same."""
+    call = tries[0]
+    told = [(made.ended, made.answer.revision) for made in tries if isinstance(made.answer, Done)]
+    if not told:
+        return
+    known, revision = min(told)
+    index = revision - start - 1
+    if {revision for _, revision in told} != {revision}:
+        yield f"request {call.request_id} was told of the revisions {sorted({revision for _, revision in told})}"
+    elif any(isinstance(late.answer, Refused) and late.began > known for late in tries):
+        yield f"request {call.request_id} was refused after it had been acknowledged"
+    elif not 0 <= index < len(entries):
+        yield f"revision {revision} of request {call.request_id} is not there"
+    elif not _fits(entries[index], call):
+        yield f"revision {revision} is not what request {call.request_id} asked for"
+    elif revision in spans:
+        yield f"revision {revision} is said to be the work of two requests, one of them {call.request_id}"
+    else:
+        spans[revision] = _Span(min(made.began for made in tries), known)
+
+
+def _unacknowledged(
+    entries: Sequence[Entry], unknown: Sequence[Sequence[Call]], spans: dict[int, _Span]
+) -> Iterator[str]:
+    """What nobody was told of must be the work of requests without an answer, each at most once."""
+    # Who insisted on a revision can have made that one alone, and so is taken first.
+    left = sorted(unknown, key=lambda tries: tries[0].revision is None)
+    for entry in entries:
+        maker = next((tries for tries in left if _fits(entry, tries[0])), None)
+        if maker is None:
+            yield f"nobody can have made revision {entry.revision}"
+            continue
+        left.remove(maker)
+        # Which of them it was nobody knows: the earliest allows most.
+        began = min(call.began for tries in unknown if _fits(entry, tries[0]) for call in tries)
+        spans[entry.revision] = _Span(began, inf)
+
+
+def _fits(entry: Entry, call: Call) -> bool:
+    """Whether a call of this kind can have made the entry."""
+    if call.revision not in (None, entry.revision - 1):
+        return False
+    return entry.moves == tuple((call.seat, move) for move in call.moves) and entry.undo is not bool(call.moves)
+
+
+class _Span(NamedTuple):
+    """Between which times a revision was made."""
+
+    began: float
+    ended: float
+
+
+class _Time:
+    """Which revisions a table can have had at a time."""
+
+    def __init__(self, history: History, spans: dict[int, _Span], newest: int) -> None:
+        self._start = history.start
+        self._newest = newest
+        self._sightings = history.sightings
+        # A revision cannot be there before those below it: from when on each is possible, and from when on certain.
+        self._possible: list[float] = []
+        known = {revision: span.ended for revision, span in spans.items()}
+        for sighting in history.sightings:
+            known[sighting.revision] = min(sighting.ended, known.get(sighting.revision, inf))
+        for revision in range(self._start + 1, newest + 1):
+            began = spans[revision].began if revision in spans else -inf
+            self._possible.append(max(began, self._possible[-1] if self._possible else -inf))
+        self._certain = [inf] * len(self._possible)
+        latest = inf
+        for revision in range(newest, self._start, -1):
+            latest = min(latest, known.get(revision, inf))
+            self._certain[revision - self._start - 1] = latest
+
+    def window(self, began: float, ended: float) -> range:
+        """The revisions that somebody can have met between two times. Empty where time has run backwards."""
+        # Both lists ascend.
+        lowest = bisect_left(self._certain, began)
+        highest = bisect_right(self._possible, ended)
+        return range(self._start + lowest, self._start + highest + 1)
+
+    def problems(self) -> Iterator[str]:
+        """Revisions made or seen in an order that is not that of time."""
+        for index, (possible, certain) in enumerate(zip(self._possible, self._certain, strict=True)):
+            if certain < possible:
+                yield f"revision {self._start + index + 1} was there before anybody had asked for it"
+        for sighting in self._sightings:
+            window = self.window(sighting.began, sighting.ended)
+            if sighting.revision not in window:
+                yield f"revision {sighting.revision} was seen when none but {list(window)} was possible"
+
+
+def _refusals(model: _Model, history: History, time: _Time) -> Iterator[str]:
+    """A refusal has to be true of a revision that the call can have met."""
+    for call in history.calls:
+        if not isinstance(call.answer, Refused):
+            continue
+        window = time.window(call.began, call.ended)
+        reason = call.answer.reason
+        if reason == STALE and call.revision is None and len(window) > 1:
+            continue  # others came first, again and again
+        if not any(model.refusal(call, revision) == reason for revision in window):
+            yield f"request {call.request_id} was refused for {reason}, which is true of none of {list(window)}"

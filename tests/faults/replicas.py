@@ -1,0 +1,100 @@
+"""Replicas as processes, each at an address of its own that outlives them."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tests.service.programs import Program
+
+# Not the developers' own: a random one of each replica.
+_KEY: Final = "first:" + "the key of all replicas of a test".ljust(64, ".")
+
+
+class Replica:
+    """`buraco serve`, to be ended in any way and started again at the same address."""
+
+    def __init__(
+        self,
+        folder: Path,
+        store: str,
+        *,
+        prefix: Sequence[str] = (),
+        module: str = "buraco_service",
+        **settings: str,
+    ) -> None:
+        """`store` is its URL; `settings` are environment variables."""
+        self._folder = folder
+        self._log = folder / "log"
+        self._prefix = prefix
+        self._module = module
+        self._settings = {
+            "BURACO_STORE": store,
+            "BURACO_SIGNING_KEYS": _KEY,
+            "BURACO_METRICS_PORT": "-1",
+            "BURACO_REFLECTION": "false",
+            "BURACO_LOG_FORMAT": "json",
+            **settings,
+        }
+        self._program: Program | None = None
+        self.address = ""
+        """Where it serves, once it has been started."""
+
+    @property
+    def pid(self) -> int:
+        """Of the process that runs now."""
+        return self._running.process.pid
+
+    @property
+    def _running(self) -> Program:
+        assert self._program is not None, "or it was never started"
+        return self._program
+
+    async def start(self) -> None:
+        """Returns once it serves."""
+        self.launch()
+        self.address = (await self._running.ready())["address"]
+
+    def launch(self) -> Program:
+        """Start it and wait for nothing."""
+        self._folder.mkdir(exist_ok=True)
+        (self._folder / "ready.json").unlink(missing_ok=True)  # of one that was killed
+        port = self.address.rpartition(":")[2] or "0"
+        self._program = Program(
+            self._folder,
+            log=self._log,
+            prefix=self._prefix,
+            module=self._module,
+            **{"BURACO_PORT": port, **self._settings},
+        )
+        return self._program
+
+    async def kill(self) -> None:
+        """Kill -9."""
+        await self._end(signal.SIGKILL)
+
+    async def stop(self) -> int:
+        """SIGTERM; returns the exit status."""
+        return await self._end(signal.SIGTERM)
+
+    async def _end(self, number: signal.Signals) -> int:
+        self._running.process.send_signal(number)
+        return (await self._running.end())[0]
+
+    def close(self) -> None:
+        """Nothing runs any more."""
+        if self._program is not None and self._program.process.poll() is None:
+            self._program.process.kill()
+            self._program.process.communicate()
+
+    def said(self) -> str:
+        """All that it wrote to its log, or in place of one."""
+        return self._log.read_text()
+
+    def logged(self, event: str | None = None) -> list[dict[str, Any]]:
+        """The lines of its log, of all its processes; those about one event, if given."""
+        lines: list[dict[str, Any]] = [json.loads(line) for line in self.said().splitlines()]
+        return [line for line in lines if event in (None, line["event"])]

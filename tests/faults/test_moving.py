@@ -1,0 +1,103 @@
+"""What users of the Python client notice when replicas come and go: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+
+from buraco.v1 import table_pb2, table_service_pb2
+from buraco_bots.arena import play_match as play_in_process
+from buraco_bots.match import Audience, Contest, play_match
+from buraco_bots.random_bot import RandomBot
+from buraco_client import BuracoClient, PlayUpdate
+from buraco_rules.presets import PRESETS_BY_ID
+from tests.faults.conftest import MakeReplica
+from tests.faults.crowd import PATIENCE
+from tests.faults.replicas import Replica
+
+RULES = PRESETS_BY_ID["burraco"]
+BOTS = (RandomBot, RandomBot)
+MATCHES = 2
+DRAINED = 20.0
+"""Seconds that an orderly stop under load may take: the clients leave at once when they are asked to."""
+
+
+def everywhere(replicas: Sequence[Replica]) -> str:
+    """A target that names every replica."""
+    return "ipv4:" + ",".join(one.address for one in replicas)
+
+
+async def watched(client: BuracoClient, table_id: str) -> None:
+    """Watch a table to its end: every revision comes once, in order."""
+    seen: int | None = None
+    async for update in client.watch(table_id):
+        if isinstance(update, table_service_pb2.TableUpdate):
+            assert seen is None
+            seen = update.table.revision
+        else:
+            assert isinstance(update, table_pb2.Events)
+            assert seen is not None
+            assert update.revision == seen + 1
+            seen = update.revision
+
+
+class Matches:
+    """Matches of bots, one after the other, each of them watched."""
+
+    def __init__(self, client: BuracoClient, name: str) -> None:
+        self._client = client
+        self._name = name
+        self._moved = 0
+        self._news = asyncio.Event()
+
+    async def go_on(self, updates: int) -> None:
+        """Returns once so much more has been seen of them."""
+        enough = self._moved + updates
+        while self._moved < enough:
+            self._news.clear()
+            await self._news.wait()
+
+    def _saw(self, update: PlayUpdate) -> None:
+        self._moved += 1
+        self._news.set()
+
+    async def play(self, stop: asyncio.Event) -> None:
+        """Each comes to the end that it has without a network."""
+        for number in itertools.count():
+            if stop.is_set():
+                return
+            contest = Contest(("random", "random"), BOTS, RULES.id, 0, f"{self._name} {number}")
+            async with asyncio.TaskGroup() as watchers:
+
+                def began(table: table_pb2.Table, watchers: asyncio.TaskGroup = watchers) -> None:
+                    watchers.create_task(watched(self._client, table.id))
+
+                report = await play_match(self._client, contest, Audience(began, self._saw))
+            alone = play_in_process(RULES, BOTS, contest.seed, 0)
+            assert [deal.moves for deal in report.deals] == [deal.moves for deal in alone.deals]
+            assert (report.winner, report.totals) == (alone.winner, alone.scores)
+
+
+async def test_replicas_are_replaced(store_url: str, replica: MakeReplica) -> None:
+    """Bots play and others watch while replicas end: no error, no gap, and the same matches as without a network.
+
+    SIGTERM, as when a replica is replaced, ends one well and soon although streams are open; another is killed.
+    """
+    leaving, dying = replicas = [replica(store_url, BURACO_DRAIN_GRACE="60") for _ in range(2)]
+    await asyncio.gather(*[one.start() for one in replicas])
+    stop = asyncio.Event()
+    async with asyncio.timeout(PATIENCE), BuracoClient(everywhere(replicas)) as client, asyncio.TaskGroup() as matches:
+        boards = [Matches(client, str(number)) for number in range(MATCHES)]
+        for board in boards:
+            matches.create_task(board.play(stop))
+        await asyncio.gather(*[board.go_on(20) for board in boards])
+        async with asyncio.timeout(DRAINED):
+            assert await leaving.stop() == 0
+        ended = {line["method"].rpartition("/")[2] for line in leaving.logged("call")}
+        assert ended & {"PlayTable", "WatchTable"}, "or nobody was there"
+        await leaving.start()
+        await asyncio.gather(*[board.go_on(20) for board in boards])
+        await dying.kill()
+        await asyncio.gather(*[board.go_on(20) for board in boards])
+        stop.set()
