@@ -26,8 +26,9 @@ from buraco_service import errors, logs
 from buraco_service.admission import Admission, Limits, let_speak
 from buraco_service.api_keys import ApiKeys
 from buraco_service.errors import ApiError
+from buraco_service.figures import GrpcType, MethodMetrics
 from buraco_service.logs import CallContext, current_call
-from buraco_service.metrics import GrpcType, MethodMetrics, Metrics
+from buraco_service.metrics import Metrics
 from buraco_service.stores.base import StoreUnavailable
 
 REQUEST_ID_KEY = "x-request-id"

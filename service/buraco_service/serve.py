@@ -30,6 +30,7 @@ from buraco_service.stores.instrumented import InstrumentedStore
 from buraco_service.stores.urls import open_store
 from buraco_service.supervisor import Supervisor
 from buraco_service.table_servicer import TableServicer
+from buraco_service.tables.counting import count_tables
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
 from buraco_service.tls import TlsError
@@ -135,7 +136,10 @@ async def run(settings: Settings, link: WorkerLink | None = None) -> None:
         await store.close()
         raise
     garbage.settle()
-    expiring = loop.create_task(expire_tables(store, settings.table_ttl))
+    chores = [
+        loop.create_task(expire_tables(store, settings.table_ttl)),
+        loop.create_task(count_tables(metrics, store)),
+    ]
     ended = loop.create_task(server.wait())
     stopping = loop.create_task(told.wait())
     try:
@@ -145,10 +149,11 @@ async def run(settings: Settings, link: WorkerLink | None = None) -> None:
             await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
         crashed = ended.done()
     finally:
-        expiring.cancel()
+        for chore in chores:
+            chore.cancel()
         await server.stop()
         stopping.cancel()
-        await asyncio.wait((expiring, ended, stopping, *hurry))
+        await asyncio.wait((*chores, ended, stopping, *hurry))
     if crashed:
         raise StartError("the server ended without having been told to")
 
