@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -41,6 +41,9 @@ class FleetMetrics:
         self._sittings = Counter(
             "buraco_fleet_sittings_total", "Bots that got up from a table, and why.", ("outcome",), registry=registry
         )
+        # A rate needs a sample before the first.
+        for outcome in get_args(Outcome):
+            self._sittings.labels(outcome)
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
 

@@ -18,6 +18,7 @@ GrpcType = Literal["UNARY", "CLIENT_STREAM", "SERVER_STREAM", "BIDI_STREAM", "un
 
 # Seconds. Calls take 0.2 ms to some 10 ms; streams live for minutes.
 _CALL_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0)
+_EXPECTED_CODES = ("OK", "INTERNAL", "UNAVAILABLE")
 
 
 class MethodMetrics:
@@ -30,8 +31,8 @@ class MethodMetrics:
         self.started = 0
         self.received = 0
         self.sent = 0
-        # By the name of the status code.
-        self.handled: dict[str, int] = {}
+        # By the name of the status code. What alerts look for is there from the start: a rate needs a sample before.
+        self.handled = dict.fromkeys(_EXPECTED_CODES, 0)
         self.seconds = 0.0
         # Calls up to each bound of _CALL_BUCKETS but over the one before, and over the last.
         self.buckets = [0] * (len(_CALL_BUCKETS) + 1)
@@ -72,19 +73,24 @@ class Calls(Collector):
 class Durations(Collector):
     """A histogram of seconds with one label, whose values are few: names in the code, never from outside."""
 
-    def __init__(self, name: str, text: str, label: str, bounds: Sequence[float]) -> None:
+    def __init__(self, name: str, text: str, label: str, bounds: Sequence[float], expected: Iterable[str] = ()) -> None:
         self._name = name
         self._text = text
         self._label = label
         self._bounds = bounds
         self._sums: dict[str, float] = {}
         self._buckets: dict[str, list[int]] = {}
+        for value in expected:
+            self._begin(value)
+
+    def _begin(self, label: str) -> None:
+        self._sums[label] = 0.0
+        self._buckets[label] = [0] * (len(self._bounds) + 1)
 
     def observe(self, label: str, seconds: float) -> None:
         """Counts something under the label's value that took so many seconds."""
         if label not in self._buckets:
-            self._sums[label] = 0.0
-            self._buckets[label] = [0] * (len(self._bounds) + 1)
+            self._begin(label)
         self._sums[label] += seconds
         self._buckets[label][bisect_left(self._bounds, seconds)] += 1
 

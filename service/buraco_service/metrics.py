@@ -11,7 +11,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar, get_args
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import (
@@ -87,6 +87,7 @@ class Metrics:
             "Seconds from a request for moves or an undo, on a stream or by itself, until it was decided.",
             "outcome",
             _MOVE_BUCKETS,
+            get_args(MoveOutcome),
         )
         registry.register(self._move_seconds)
         self._violations = counter("buraco_violations_total", "Rules that submitted moves broke.", "reason")

@@ -95,7 +95,7 @@ def test_requests_for_moves(metrics: Metrics) -> None:
     assert value(metrics, f"{name}_bucket", outcome="failed", le="10.0") == 0
     assert value(metrics, f"{name}_count", outcome="failed") == 1
     assert value(metrics, f"{name}_sum", outcome="ok") == pytest.approx(0.103)
-    assert value(metrics, f"{name}_count", outcome="refused") is None
+    assert value(metrics, f"{name}_count", outcome="refused") == 0
 
 
 def test_what_deals_come_to(metrics: Metrics) -> None:
