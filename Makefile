@@ -176,6 +176,29 @@ protos-baseline: setup ## Declare today's contract the one that must not break
 	@mkdir -p $(dir $(BASELINE))
 	$(BIN)/buf build protos --exclude-source-info --output $(BASELINE)
 
+# ---- watching it ------------------------------------------------------------------------------------
+
+MONITORING := .venv/monitoring
+.PHONY: monitoring-test dashboard
+# Prometheus is no wheel: taken from the PATH, else unpacked from Debian's package, which needs no rights and runs nothing.
+monitoring-test: setup $(MONITORING)/.found ## Check metrics, rules and dashboard with a real Prometheus under bot load
+	PATH="$(CURDIR)/$(MONITORING)/usr/bin:$$PATH" $(BIN)/pytest -n 0 -m monitoring --timeout 900 tests/deploy $(TEST_ARGS)
+
+$(MONITORING)/.found: | .venv/.made
+	mkdir -p $(MONITORING)
+	if ! { command -v prometheus && command -v promtool; }; then
+		cd $(MONITORING)
+		{ apt-get --quiet=2 download prometheus && dpkg --extract prometheus_*.deb . && rm prometheus_*.deb; } || {
+			echo "Prometheus is missing: put prometheus and promtool into the PATH (any version from 2.42 on)."
+			exit 1
+		}
+		cd $(CURDIR)
+	fi
+	@touch $@
+
+dashboard: setup ## Write deploy/grafana/buraco.json anew from its code
+	$(BIN)/python -m deploy.grafana.dashboard
+
 # ---- documentation ---------------------------------------------------------------------------------
 
 .PHONY: readme
@@ -188,7 +211,7 @@ readme: setup ## Write the table of settings in README.md anew
 # LOCK_ARGS=--upgrade moves them all. The runtime lock follows the development lock, pin for pin.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	$(LOCK_ARGS)
-RUNTIME := --group build --extra server --extra bots --only-binary :all:
+RUNTIME := --group build --extra server --extra otel --extra bots --only-binary :all:
 
 .PHONY: lock
 lock: setup ## Write the locks anew from pyproject.toml (LOCK_ARGS=--upgrade)

@@ -240,8 +240,8 @@ def test_locks_agree() -> None:
 @pytest.mark.parametrize(
     ("lock", "requirements"),
     [
-        (RUNTIME_LOCK, wanted("server", "bots") + group("build")),
-        (DEVELOPMENT_LOCK, wanted("server", "bots", "dev") + group("build")),
+        (RUNTIME_LOCK, wanted("server", "otel", "bots") + group("build")),
+        (DEVELOPMENT_LOCK, wanted("server", "otel", "bots", "dev") + group("build")),
         (GRPCURL_LOCK, group("grpcurl")),
         (BENCH_LOCK, group("bench")),
         (MUTATION_LOCK, group("mutation")),
