@@ -47,7 +47,7 @@ class Prometheus:
     async def until(self, wanted: Callable[[], Any], seconds: float) -> None:
         """Returns when something is so; asks once a second, as often as it may change. Raises TimeoutError."""
         async with asyncio.timeout(seconds):
-            while not await wanted():
+            while not await wanted():  # noqa: ASYNC110 - another process is asked
                 await asyncio.sleep(1)
 
     async def _get(self, what: str, **parameters: str) -> Any:
@@ -98,7 +98,7 @@ async def _ready(address: str, process: asyncio.subprocess.Process, log: Path) -
 
     async with asyncio.timeout(_START):
         while not await asyncio.to_thread(answers):
-            assert process.returncode is None, log.read_text()
+            assert process.returncode is None, f"see {log}"
             await asyncio.sleep(0.1)
 
 

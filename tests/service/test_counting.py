@@ -39,7 +39,7 @@ def requests(metrics: Metrics, outcome: str) -> float | None:
 def test_whose_doing(error: BaseException, outcome: str) -> None:
     """A request that ends with an error counts by whose doing it is."""
     metrics = Metrics()
-    with pytest.raises(type(error)), MoveTimer(metrics):
+    with pytest.raises(type(error)), MoveTimer(metrics, "submit"):
         raise error
     assert requests(metrics, outcome) == 1
 

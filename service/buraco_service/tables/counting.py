@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final
 
@@ -24,21 +25,29 @@ _OURS: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL}
 
 
 class MoveTimer:
-    """Times the block that decides a request for moves, and counts it by how it ends."""
+    """Times the block that decides a request for moves, and counts it by how it ends; traces it under the name."""
 
-    __slots__ = ("_begun", "_metrics")
+    __slots__ = ("_begun", "_metrics", "_name", "_span")
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, name: str) -> None:
         self._metrics = metrics
+        self._name = name
         self._begun = 0.0
+        self._span: AbstractContextManager[None] | None = None
 
     def __enter__(self) -> None:
+        call = logs.current_call.get()
+        if call is not None and call.trace is not None:
+            self._span = call.trace.use_case(self._name)
+            self._span.__enter__()
         self._begun = time.perf_counter()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._metrics.move_request(_outcome(error), time.perf_counter() - self._begun)
+        if self._span is not None:
+            self._span.__exit__(None, None, None)
 
 
 def _outcome(error: BaseException | None) -> MoveOutcome:

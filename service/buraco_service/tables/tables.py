@@ -207,7 +207,7 @@ class Tables:
             return changes.submit(table, seat, moves, now)
 
         try:
-            with MoveTimer(self.metrics):
+            with MoveTimer(self.metrics, "submit"):
                 accepted = await self._change(
                     table_id, _asked("submit", claims, request_id), decide, _seat_answer(claims.seat, with_view)
                 )
@@ -229,7 +229,7 @@ class Tables:
             _check_revision(table, revision)
             return changes.take_back(table, seat, now)
 
-        with MoveTimer(self.metrics):
+        with MoveTimer(self.metrics, "undo"):
             return await self._change(
                 table_id, _asked("undo", claims, request_id), decide, _seat_answer(claims.seat, with_view)
             )
