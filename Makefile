@@ -180,21 +180,26 @@ protos-baseline: setup ## Declare today's contract the one that must not break
 
 MONITORING := .venv/monitoring
 .PHONY: monitoring-test dashboard
-# Prometheus is no wheel: taken from the PATH, else unpacked from Debian's package, which needs no rights and runs nothing.
+# Prometheus and the client of Valkey or Redis are no wheels: taken from the PATH, else unpacked from Debian's packages,
+# which needs no rights and changes nothing of the machine.
 monitoring-test: setup $(MONITORING)/.found ## Check metrics, rules and dashboard with a real Prometheus under bot load
-	PATH="$(CURDIR)/$(MONITORING)/usr/bin:$$PATH" $(BIN)/pytest -n 0 -m monitoring --timeout 900 tests/deploy $(TEST_ARGS)
+	export PATH="$(CURDIR)/$(MONITORING)/usr/bin:$$PATH"
+	export LD_LIBRARY_PATH="$$(echo $(CURDIR)/$(MONITORING)/usr/lib/*-linux-gnu):$${LD_LIBRARY_PATH:-}"
+	$(BIN)/pytest -n 0 -m monitoring --timeout 900 tests/deploy $(TEST_ARGS)
 
 $(MONITORING)/.found: | .venv/.made
-	mkdir -p $(MONITORING)
-	if ! { command -v prometheus && command -v promtool; }; then
-		cd $(MONITORING)
-		{ apt-get --quiet=2 download prometheus && dpkg --extract prometheus_*.deb . && rm prometheus_*.deb; } || {
-			echo "Prometheus is missing: put prometheus and promtool into the PATH (any version from 2.42 on)."
+	@mkdir -p $(MONITORING)
+	wanted=()
+	{ command -v prometheus && command -v promtool; } >/dev/null || wanted+=(prometheus)
+	{ command -v valkey-cli || command -v redis-cli; } >/dev/null || wanted+=(redis-tools liblzf1 libjemalloc2)
+	cd $(MONITORING)
+	for package in "$${wanted[@]}"; do
+		{ apt-get --quiet=2 download "$$package" && dpkg --extract "$$package"_*.deb . && rm "$$package"_*.deb; } || {
+			echo "Put these programs into the PATH: prometheus and promtool (2.42 or newer), valkey-cli or redis-cli."
 			exit 1
 		}
-		cd $(CURDIR)
-	fi
-	@touch $@
+	done
+	touch .found
 
 dashboard: setup ## Write deploy/grafana/buraco.json anew from its code
 	$(BIN)/python -m deploy.grafana.dashboard

@@ -4,41 +4,14 @@ import asyncio
 import contextlib
 import shutil
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from buraco_service.codec.moves import moves_from_pb
-from tests.deploy.monitoring import DEPLOY
-from tests.service.serving import Player, get, records, serving, start
+from tests.deploy.backups import names, play, run
+from tests.service.serving import get, records, serving, start
 
-SCRIPT = DEPLOY / "backup" / "sqlite.py"
-
-
-async def run(*arguments: str | Path) -> tuple[int, str]:
-    """The script's exit status, and what it said."""
-    done = await asyncio.to_thread(
-        subprocess.run, [sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
-def names(folder: Path) -> list[str]:
-    """What lies in a folder."""
-    return sorted(path.name for path in folder.iterdir())
-
-
-async def play(players: Sequence[Player], moves: int) -> None:
-    """Moves of whoever is to move."""
-    for _ in range(moves):
-        for player in players:
-            legal = (await player.legal()).moves
-            if legal:
-                await player.submit(*moves_from_pb(legal[-1:]))
-                break
+SCRIPT = "sqlite.py"
 
 
 async def test_backup_and_restore(tmp_path: Path) -> None:
@@ -50,18 +23,18 @@ async def test_backup_and_restore(tmp_path: Path) -> None:
         await play(players, 10)
         before = (await get(replica, table_id)).revision
         playing = asyncio.create_task(play(players, 60))
-        status, said = await run("backup", database, file)
+        status, said = await run(SCRIPT, "backup", database, file)
         assert (status, said) == (0, f"1 tables in {file}\n")
         await playing
         after = (await get(replica, table_id)).revision
-        status, said = await run("restore", file, database)
+        status, said = await run(SCRIPT, "restore", file, database)
         assert status == 1
         assert "is in use" in said
-        status, said = await run("restore", database, tmp_path / "new.db")
+        status, said = await run(SCRIPT, "restore", database, tmp_path / "new.db")
         assert status == 1
         assert "is no backup" in said
         assert (await get(replica, table_id)).revision == after
-    status, said = await run("restore", file, database)
+    status, said = await run(SCRIPT, "restore", file, database)
     assert status == 0, said
     assert [name.partition(".2")[0] for name in names(tmp_path)] == ["backup.db", "tables.db", "tables.db"]
     async with serving(database) as replica:
@@ -76,8 +49,8 @@ async def test_restore_to_a_new_place(tmp_path: Path) -> None:
     """Where there is no database yet the backup becomes one."""
     async with serving(tmp_path / "old.db") as replica:
         (player, _) = await start(replica)
-    assert (await run("backup", tmp_path / "old.db", tmp_path / "backup.db"))[0] == 0
-    assert (await run("restore", tmp_path / "backup.db", tmp_path / "new.db"))[0] == 0
+    assert (await run(SCRIPT, "backup", tmp_path / "old.db", tmp_path / "backup.db"))[0] == 0
+    assert (await run(SCRIPT, "restore", tmp_path / "backup.db", tmp_path / "new.db"))[0] == 0
     async with serving(tmp_path / "new.db") as replica:
         assert (await get(replica, player.table_id)).id == player.table_id
 
@@ -103,7 +76,7 @@ async def test_what_is_refused(tmp_path: Path) -> None:
         (("restore", broken, good), str(broken)),
         (("check", broken), str(broken)),
     ]:
-        status, said = await run(*arguments)
+        status, said = await run(SCRIPT, *arguments)
         assert status == 1
         assert problem in said
     assert good.read_bytes() == contents
@@ -116,9 +89,9 @@ async def test_a_damaged_database_is_replaced(tmp_path: Path, suffix: str) -> No
     database, file = tmp_path / "tables.db", tmp_path / "backup.db"
     async with serving(database) as replica:
         (player, _) = await start(replica)
-    assert (await run("backup", database, file))[0] == 0
+    assert (await run(SCRIPT, "backup", database, file))[0] == 0
     database.with_name(database.name + suffix).write_bytes(b"nonsense" * 1000)
-    status, said = await run("restore", file, database)
+    status, said = await run(SCRIPT, "restore", file, database)
     assert status == 0, said
     async with serving(database) as replica:
         assert (await get(replica, player.table_id)).id == player.table_id

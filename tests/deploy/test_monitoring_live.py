@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import re
-import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from deploy.grafana.dashboard import DASHBOARD
 
 from buraco_client import BuracoClient, BuracoError
 from tests.deploy.prometheus import Prometheus, check, running
+from tests.servers.valkey import DURABLE, Valkey
 from tests.service.programs import START, Program, get
 
 pytestmark = pytest.mark.monitoring
@@ -67,9 +67,11 @@ async def keep_tables_open(client: BuracoClient) -> None:
 
 
 @pytest.fixture
-async def load(tmp_path: Path, prometheus: str) -> AsyncIterator[tuple[Prometheus, Path, str]]:
-    """A server and a fleet that plays at it, scraped; the store's file, and where the server's metrics are."""
-    program = Program(tmp_path, BURACO_STORE=f"sqlite:///{tmp_path}/tables.db", BURACO_LOG_LEVEL="warning")
+async def load(tmp_path: Path, prometheus: str) -> AsyncIterator[tuple[Prometheus, Valkey, str]]:
+    """A server and a fleet that plays at it, scraped; the store, and where the server's metrics are."""
+    store = Valkey(tmp_path / "valkey", *DURABLE)
+    store.start()
+    program = Program(tmp_path, BURACO_STORE=store.url, BURACO_LOG_LEVEL="warning")
     try:
         ready = await program.ready()
         async with (
@@ -79,12 +81,13 @@ async def load(tmp_path: Path, prometheus: str) -> AsyncIterator[tuple[Prometheu
         ):
             opening = asyncio.create_task(keep_tables_open(client))
             try:
-                yield scraping, tmp_path / "tables.db", ready["metrics_address"]
+                yield scraping, store, ready["metrics_address"]
             finally:
                 opening.cancel()
     finally:
         program.process.terminate()
         await program.end()
+        store.stop()
 
 
 def as_grafana_asks(expression: str) -> str:
@@ -92,13 +95,13 @@ def as_grafana_asks(expression: str) -> str:
     return expression.replace("$job", "buraco").replace("$__rate_interval", "1m")
 
 
-async def test_under_load(load: tuple[Prometheus, Path, str], promtool: str) -> None:
+async def test_under_load(load: tuple[Prometheus, Valkey, str], promtool: str) -> None:
     """Under bot load every query of every panel returns data, and no alert fires; the metrics are clean.
 
     When the store is stopped, the alert of the store fires, and the requests that fail are seen; when it is back, the
     alert ends by itself.
     """
-    prometheus, database, metrics = load
+    prometheus, store, metrics = load
     check(
         promtool,
         "check",
@@ -125,16 +128,14 @@ async def test_under_load(load: tuple[Prometheus, Path, str], promtool: str) -> 
     assert await prometheus.firing() == set()
     assert await prometheus.broken_rules() == []
 
-    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as other:
-        # No write gets through: what a full disk or a lost volume come to.
-        other.execute("BEGIN IMMEDIATE")
+    await asyncio.to_thread(store.stop)
 
-        async def store_alert() -> bool:
-            return "BuracoStoreUnavailable" in await prometheus.firing()
+    async def store_alert() -> bool:
+        return "BuracoStoreUnavailable" in await prometheus.firing()
 
-        await prometheus.until(store_alert, 240)
-        assert await prometheus.query("job:buraco_failed:ratio5m > 0")
-        other.execute("ROLLBACK")
+    await prometheus.until(store_alert, 240)
+    assert await prometheus.query("job:buraco_failed:ratio5m > 0")
+    await asyncio.to_thread(store.start)
 
     async def quiet() -> bool:
         return "BuracoStoreUnavailable" not in await prometheus.firing()
