@@ -33,6 +33,7 @@ async def test_backup_and_restore(tmp_path: Path, server: PostgresServer) -> Non
         playing = asyncio.create_task(play(players, 40))
         assert await run(SCRIPT, "backup", file, url, path=programs()) == (0, "")
         await playing
+        await play(players, 5)
         after = (await get(replica, table_id)).revision
         status, said = await run(SCRIPT, "restore", file, url, path=programs())
         assert status == 1

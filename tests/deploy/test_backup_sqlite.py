@@ -22,10 +22,11 @@ async def test_backup_and_restore(tmp_path: Path) -> None:
         table_id = players[0].table_id
         await play(players, 10)
         before = (await get(replica, table_id)).revision
-        playing = asyncio.create_task(play(players, 60))
+        playing = asyncio.create_task(play(players, 40))
         status, said = await run(SCRIPT, "backup", database, file)
         assert (status, said) == (0, f"1 tables in {file}\n")
         await playing
+        await play(players, 5)
         after = (await get(replica, table_id)).revision
         status, said = await run(SCRIPT, "restore", file, database)
         assert status == 1

@@ -37,10 +37,11 @@ async def test_backup_and_restore(tmp_path: Path, server: Valkey, append_only: b
         table_id = players[0].table_id
         await play(players, 10)
         before = (await get(replica, table_id)).revision
-        playing = asyncio.create_task(play(players, 60))
+        playing = asyncio.create_task(play(players, 40))
         status, said = await run(SCRIPT, "backup", file, *where)
         assert status == 0, said
         await playing
+        await play(players, 5)
         after = (await get(replica, table_id)).revision
     status, said = await run(SCRIPT, "backup", file, *where)
     assert status == 1

@@ -67,8 +67,8 @@ async def keep_tables_open(client: BuracoClient) -> None:
 
 
 @pytest.fixture
-async def load(tmp_path: Path, prometheus: str) -> AsyncIterator[tuple[Prometheus, Valkey, str]]:
-    """A server and a fleet that plays at it, scraped; the store, and where the server's metrics are."""
+async def load(tmp_path: Path, prometheus: str) -> AsyncIterator[tuple[Prometheus, Valkey, list[str]]]:
+    """A server and a fleet that plays at it, scraped; the store, and where the metrics are."""
     store = Valkey(tmp_path / "valkey", *DURABLE)
     store.start()
     program = Program(tmp_path, BURACO_STORE=store.url, BURACO_LOG_LEVEL="warning")
@@ -81,7 +81,7 @@ async def load(tmp_path: Path, prometheus: str) -> AsyncIterator[tuple[Prometheu
         ):
             opening = asyncio.create_task(keep_tables_open(client))
             try:
-                yield scraping, store, ready["metrics_address"]
+                yield scraping, store, [ready["metrics_address"], bots]
             finally:
                 opening.cancel()
     finally:
@@ -95,19 +95,13 @@ def as_grafana_asks(expression: str) -> str:
     return expression.replace("$job", "buraco").replace("$__rate_interval", "1m")
 
 
-async def test_under_load(load: tuple[Prometheus, Valkey, str], promtool: str) -> None:
+async def test_under_load(load: tuple[Prometheus, Valkey, list[str]], promtool: str) -> None:
     """Under bot load every query of every panel returns data, and no alert fires; the metrics are clean.
 
     When the store is stopped, the alert of the store fires, and the requests that fail are seen; when it is back, the
     alert ends by itself.
     """
-    prometheus, store, metrics = load
-    check(
-        promtool,
-        "check",
-        "metrics",
-        standard_input=(await asyncio.to_thread(get, f"http://{metrics}/metrics")).encode(),
-    )
+    prometheus, store, addresses = load
 
     async def enough_played() -> bool:
         finished = await prometheus.query('sum(buraco_fleet_sittings_total{outcome="finished"})')
@@ -119,6 +113,9 @@ async def test_under_load(load: tuple[Prometheus, Valkey, str], promtool: str) -
         )
 
     await prometheus.until(enough_played, 240)
+    for address in addresses:
+        text = await asyncio.to_thread(get, f"http://{address}/metrics")
+        check(promtool, "check", "metrics", standard_input=text.encode())
     empty = []
     for panel in BOARD["panels"]:
         for target in panel.get("targets", ()):
