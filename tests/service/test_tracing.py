@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,7 @@ from buraco_service.listening import StartError
 from buraco_service.tracing import tracing_of
 from tests.service.programs import Program
 
-TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-TRACEPARENT = f"00-{TRACE}-{PARENT}-01"
+Traced = Callable[..., Program]
 
 
 class Collector(trace_service_pb2_grpc.TraceServiceServicer):
@@ -65,10 +64,20 @@ async def collector() -> AsyncIterator[Collector]:
     await server.stop(None)
 
 
-def traced(folder: Path, endpoint: str, **environment: str) -> Program:
-    """The service, told to send traces."""
-    asked = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{endpoint}", "BURACO_STORE": f"sqlite:///{folder}/tables.db"}
-    return Program(folder, **asked, **environment)
+@pytest.fixture
+def traced(tmp_path: Path) -> Iterator[Traced]:
+    """Starts the service, told to send traces; ends it if the test did not."""
+    programs: list[Program] = []
+
+    def start(endpoint: str, **environment: str) -> Program:
+        asked = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{endpoint}", "BURACO_STORE": f"sqlite:///{tmp_path}/tables.db"}
+        programs.append(Program(tmp_path, **asked, **environment))
+        return programs[-1]
+
+    yield start
+    for program in programs:
+        program.process.kill()
+        program.process.communicate()
 
 
 async def stopped(program: Program) -> list[dict[str, Any]]:
@@ -79,9 +88,9 @@ async def stopped(program: Program) -> list[dict[str, Any]]:
     return [json.loads(line) for line in logs.splitlines()]
 
 
-async def test_a_call_and_what_it_does(tmp_path: Path, collector: Collector) -> None:
+async def test_a_call_and_what_it_does(traced: Traced, collector: Collector) -> None:
     """A call is a span of its caller's trace, with its use case and store operations below it, and logs name it."""
-    program = traced(tmp_path, collector.address)
+    program = traced(collector.address)
     ready = await program.ready()
     async with BuracoClient(ready["address"]) as client:
         table = await client.create_table("open", seats=2, target_score=0)
@@ -117,9 +126,9 @@ async def test_a_call_and_what_it_does(tmp_path: Path, collector: Collector) -> 
     assert token.rpartition(".")[2].encode() not in collector.received
 
 
-async def test_a_stream(tmp_path: Path, collector: Collector) -> None:
+async def test_a_stream(traced: Traced, collector: Collector) -> None:
     """Each move on a stream is a trace of its own, linked to the stream's, with its store operations and no others."""
-    program = traced(tmp_path, collector.address)
+    program = traced(collector.address)
     ready = await program.ready()
     async with BuracoClient(ready["address"]) as client:
         table = await client.create_table("open", seats=2, target_score=0)
@@ -153,9 +162,9 @@ async def test_a_stream(tmp_path: Path, collector: Collector) -> None:
     assert not [span for span in collector.spans if span.parent_span_id in streams]
 
 
-async def test_errors_and_hashed_tables(tmp_path: Path, collector: Collector) -> None:
+async def test_errors_and_hashed_tables(traced: Traced, collector: Collector) -> None:
     """A span tells the reason of an error, which is the caller's doing here, and a table as the logs do."""
-    program = traced(tmp_path, collector.address, BURACO_TABLE_ID_IN_LOGS="hashed", OTEL_SERVICE_NAME="cards")
+    program = traced(collector.address, BURACO_TABLE_ID_IN_LOGS="hashed", OTEL_SERVICE_NAME="cards")
     ready = await program.ready()
     async with BuracoClient(ready["address"]) as client:
         with pytest.raises(BuracoError):
@@ -173,9 +182,9 @@ async def test_errors_and_hashed_tables(tmp_path: Path, collector: Collector) ->
     assert len(values["buraco.table_id"]) == 12
 
 
-async def test_a_collector_that_is_away(tmp_path: Path) -> None:
+async def test_a_collector_that_is_away(traced: Traced) -> None:
     """A collector that nobody finds costs traces, but neither calls nor the end."""
-    program = traced(tmp_path, "127.0.0.1:1", OTEL_EXPORTER_OTLP_TIMEOUT="1")
+    program = traced("127.0.0.1:1", OTEL_EXPORTER_OTLP_TIMEOUT="1")
     ready = await program.ready()
     async with BuracoClient(ready["address"]) as client:
         await client.create_table("open", seats=2, target_score=0)
