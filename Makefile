@@ -176,6 +176,34 @@ protos-baseline: setup ## Declare today's contract the one that must not break
 	@mkdir -p $(dir $(BASELINE))
 	$(BIN)/buf build protos --exclude-source-info --output $(BASELINE)
 
+# ---- watching it ------------------------------------------------------------------------------------
+
+MONITORING := .venv/monitoring
+.PHONY: monitoring-test dashboard
+# Prometheus and the client of Valkey or Redis are no wheels: taken from the PATH, else unpacked from Debian's packages,
+# which needs no rights and changes nothing of the machine.
+monitoring-test: setup $(MONITORING)/.found ## Check metrics, rules and dashboard with a real Prometheus under bot load
+	export PATH="$(CURDIR)/$(MONITORING)/usr/bin:$$PATH"
+	export LD_LIBRARY_PATH="$$(echo $(CURDIR)/$(MONITORING)/usr/lib/*-linux-gnu):$${LD_LIBRARY_PATH:-}"
+	$(BIN)/pytest -n 0 -m monitoring --timeout 900 tests/deploy $(TEST_ARGS)
+
+$(MONITORING)/.found: | .venv/.made
+	@mkdir -p $(MONITORING)
+	wanted=()
+	{ command -v prometheus && command -v promtool; } >/dev/null || wanted+=(prometheus)
+	{ command -v valkey-cli || command -v redis-cli; } >/dev/null || wanted+=(redis-tools liblzf1 libjemalloc2)
+	cd $(MONITORING)
+	for package in "$${wanted[@]}"; do
+		{ apt-get --quiet=2 download "$$package" && dpkg --extract "$$package"_*.deb . && rm "$$package"_*.deb; } || {
+			echo "Put these programs into the PATH: prometheus and promtool (2.42 or newer), valkey-cli or redis-cli."
+			exit 1
+		}
+	done
+	touch .found
+
+dashboard: setup ## Write deploy/grafana/buraco.json anew from its code
+	$(BIN)/python -m deploy.grafana.dashboard
+
 # ---- documentation ---------------------------------------------------------------------------------
 
 .PHONY: readme
@@ -188,7 +216,7 @@ readme: setup ## Write the table of settings in README.md anew
 # LOCK_ARGS=--upgrade moves them all. The runtime lock follows the development lock, pin for pin.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	$(LOCK_ARGS)
-RUNTIME := --group build --extra server --extra bots --only-binary :all:
+RUNTIME := --group build --extra server --extra otel --extra bots --only-binary :all:
 
 .PHONY: lock
 lock: setup ## Write the locks anew from pyproject.toml (LOCK_ARGS=--upgrade)

@@ -223,25 +223,25 @@ def test_lock_is_hashed(lock: Path) -> None:
 
 
 def test_locks_agree() -> None:
-    """The development lock holds the runtime lock, file for file, and the mutation lock changes nothing of it, so that
-    all fit into one environment.
+    """The development lock holds the runtime lock, file for file, and those of benchmark and mutation change nothing of
+    it, so that all fit into one environment.
     """
-    runtime, development, mutation = pins(RUNTIME_LOCK), pins(DEVELOPMENT_LOCK), pins(MUTATION_LOCK)
+    runtime, development = pins(RUNTIME_LOCK), pins(DEVELOPMENT_LOCK)
     assert {name: pin for name, pin in runtime.items() if development.get(name) != pin} == {}
     assert len(runtime) < len(development)
-    for lock in (GRPCURL_LOCK, BENCH_LOCK):
-        assert not pins(lock).keys() & development.keys()
+    assert not pins(GRPCURL_LOCK).keys() & development.keys()
     # The same files: on which platforms a lock wants a package is its own affair.
-    shared = mutation.keys() & development.keys()
-    assert {name for name in shared if mutation[name].version != development[name].version} == set()
-    assert {name for name in shared if mutation[name].hashes != development[name].hashes} == set()
+    for other in (pins(BENCH_LOCK), pins(MUTATION_LOCK)):
+        shared = other.keys() & development.keys()
+        assert {name for name in shared if other[name].version != development[name].version} == set()
+        assert {name for name in shared if other[name].hashes != development[name].hashes} == set()
 
 
 @pytest.mark.parametrize(
     ("lock", "requirements"),
     [
-        (RUNTIME_LOCK, wanted("server", "bots") + group("build")),
-        (DEVELOPMENT_LOCK, wanted("server", "bots", "dev") + group("build")),
+        (RUNTIME_LOCK, wanted("server", "otel", "bots") + group("build")),
+        (DEVELOPMENT_LOCK, wanted("server", "otel", "bots", "dev") + group("build")),
         (GRPCURL_LOCK, group("grpcurl")),
         (BENCH_LOCK, group("bench")),
         (MUTATION_LOCK, group("mutation")),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_rules.presets import PRESETS
 from buraco_service.metrics import Metrics
 from buraco_service.settings import settings_table
@@ -40,7 +41,11 @@ def test_every_rule_set_is_listed() -> None:
 
 def test_every_metric_is_listed() -> None:
     """The table of metrics lists what the service exports of its own, and nothing else."""
-    exported = {family.name for own in (Metrics(["open"]), SupervisorMetrics()) for family in own.registry.collect()}
+    exported = {
+        family.name
+        for own in (Metrics(["open"]), SupervisorMetrics(), FleetMetrics())
+        for family in own.registry.collect()
+    }
     own = {name.removesuffix("_total") for name in exported if name.startswith(("buraco_", "grpc_"))}
     table = README.split("### Metrics")[1].split("## Play a match")[0]
     listed = {

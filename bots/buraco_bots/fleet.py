@@ -9,11 +9,13 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Final
 
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_bots.bot import Bot, BotFactory, BotFault, make
+from buraco_bots.fleet_metrics import FleetMetrics, Outcome
 from buraco_bots.player import play_seat
 from buraco_client import Backoff, BuracoClient, BuracoError, DeadlineExceeded, PlayUpdate, Seat, Unavailable
 
@@ -55,8 +57,15 @@ class _Sitting:
 class Fleet:
     """Bots at the tables of one server. `bots`, each a name and what makes it, sit down in turn."""
 
-    def __init__(self, client: BuracoClient, bots: Sequence[tuple[str, BotFactory]], limits: Limits) -> None:
+    def __init__(
+        self,
+        client: BuracoClient,
+        bots: Sequence[tuple[str, BotFactory]],
+        limits: Limits,
+        metrics: FleetMetrics | None = None,
+    ) -> None:
         self._client = client
+        self._metrics = metrics or FleetMetrics()
         self._bots = itertools.cycle(bots)
         self._limits = limits
         self._sittings: dict[asyncio.Task[None], _Sitting] = {}
@@ -114,6 +123,7 @@ class Fleet:
                 _log.info("seat %d of table %s was not to be had: %s", free, table.id, error)
                 return
             sitting = _Sitting(name, seat)
+            self._metrics.sat_down()
             _log.info("%s", sitting)
             task = asyncio.create_task(self._sit(sitting, factory))
             self._sittings[task] = sitting
@@ -124,6 +134,7 @@ class Fleet:
 
     async def _sit(self, sitting: _Sitting, factory: BotFactory) -> None:
         """Plays a match to its end, or leaves where none starts or the bot fails."""
+        outcome: Outcome = "stopped"
         try:
             bot = make(factory, Random(secrets.randbits(64)))
             async with asyncio.timeout(self._limits.waiting) as waiting:
@@ -134,25 +145,32 @@ class Fleet:
                         waiting.reschedule(None)
 
                 await self._play(sitting, bot, notice)
+            outcome = "finished"
             _log.info("%s: the match is over", sitting)
         except TimeoutError:
+            outcome = "not_started"
             _log.info("%s: no match has started, leaving", sitting)
             await self._leave(sitting)
         except BotFault as fault:
+            outcome = "bot_failed"
             _log.error("%s: leaving: %s", sitting, fault)
             await self._leave(sitting)
         except BuracoError as error:
+            outcome = "seat_lost"
             _log.warning("%s: the seat is lost: %s", sitting, error)
         except Exception:  # noqa: BLE001 - whatever it is, the seat must not stay taken
+            outcome = "bot_failed"
             _log.exception("%s: leaving", sitting)
             await self._leave(sitting)
+        finally:
+            self._metrics.got_up(outcome)
 
     async def _play(self, sitting: _Sitting, bot: Bot, notice: Callable[[PlayUpdate], None]) -> None:
         """Plays on however often the server is away: nobody else can take the seat."""
         failures = 0
         while True:
             try:
-                await play_seat(sitting.seat, bot, notice)
+                await play_seat(sitting.seat, bot, notice, partial(self._metrics.thought, sitting.name))
             except (Unavailable, DeadlineExceeded) as error:
                 failures += 1
                 _log.warning("%s: trying again: %s", sitting, error)

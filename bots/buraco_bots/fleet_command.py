@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from buraco_bots.bot import BotFactory
 from buraco_bots.fleet import Fleet, Limits
+from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.registry import UnknownBot, load
 from buraco_bots.server_access import Access, access_of, access_options
 
@@ -48,6 +51,10 @@ from buraco_bots.server_access import Access, access_of, access_options
     metavar="SECONDS",
     help="Time that running matches get to end after SIGTERM.",
 )
+@click.option("--metrics-host", default="127.0.0.1", metavar="HOST", help="Address to serve metrics at.")
+@click.option(
+    "--metrics-port", type=click.IntRange(0, 65535), metavar="PORT", help="Port to serve metrics at.  [default: none]"
+)
 @access_options
 def fleet(
     server: str,
@@ -56,6 +63,8 @@ def fleet(
     courtesy: float,
     waiting_limit: float,
     grace: float,
+    metrics_host: str,
+    metrics_port: int | None,
     **access: Any,
 ) -> None:
     """Let bots sit down wherever seats are free, play, and look for the next table.
@@ -69,13 +78,33 @@ def fleet(
         makers = [(name.rpartition(":")[2], load(name)) for name in map(str.strip, bots.split(","))]
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
+    metrics = FleetMetrics()
+    limits = Limits(seats_limit, courtesy, waiting_limit, grace)
     try:
-        asyncio.run(_run(server, reach, Limits(seats_limit, courtesy, waiting_limit, grace), makers))
+        with _served(metrics, metrics_host, metrics_port):
+            asyncio.run(_run(server, reach, limits, makers, metrics))
     except asyncio.CancelledError:
         raise SystemExit(1) from None  # told twice
 
 
-async def _run(server: str, access: Access, limits: Limits, makers: list[tuple[str, BotFactory]]) -> None:
+@contextlib.contextmanager
+def _served(metrics: FleetMetrics, host: str, port: int | None) -> Iterator[None]:
+    """Serves the metrics if they have a port."""
+    if port is None:
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            bound = stack.enter_context(metrics.served(host, port))
+        except OSError as error:
+            raise click.ClickException(f"cannot serve metrics at {host}:{port}: {error.strerror or error}") from None
+        logging.getLogger(__name__).info("metrics at %s:%d", host, bound)
+        yield
+
+
+async def _run(
+    server: str, access: Access, limits: Limits, makers: list[tuple[str, BotFactory]], metrics: FleetMetrics
+) -> None:
     stop = asyncio.Event()
     loop, running = asyncio.get_running_loop(), asyncio.current_task()
 
@@ -87,4 +116,4 @@ async def _run(server: str, access: Access, limits: Limits, makers: list[tuple[s
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     async with access.client(server) as client:
-        await Fleet(client, makers, limits).run(stop)
+        await Fleet(client, makers, limits, metrics).run(stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from buraco.v1 import table_service_pb2
@@ -10,12 +11,18 @@ from buraco_bots.codec import move_from_message, move_to_message, view_from_mess
 from buraco_client import PlayUpdate, RevisionStale, Seat
 
 
-async def play_seat(seat: Seat, bot: Bot, notice: Callable[[PlayUpdate], None] | None = None) -> int:
+async def play_seat(
+    seat: Seat,
+    bot: Bot,
+    notice: Callable[[PlayUpdate], None] | None = None,
+    thought: Callable[[float], None] | None = None,
+) -> int:
     """Plays a seat until the match is over; returns the number of moves made.
 
     The stream is opened anew when it breaks, and a move without an answer is sent again, but never made twice. The bot
     thinks on the event loop: one that takes long holds up everything else there. `notice` is told of all that comes
-    down the stream. Raises BotFault, and a BuracoError where the match cannot go on.
+    down the stream, `thought` of the seconds that the bot took for each choice. Raises BotFault, and a BuracoError
+    where the match cannot go on.
     """
     total = 0
     turn: tuple[int, int] | None = None
@@ -29,7 +36,11 @@ async def play_seat(seat: Seat, bot: Bot, notice: Callable[[PlayUpdate], None] |
             view = view_from_message(update.view)
             if turn != (view.match.deal_number, view.turn_number):
                 turn, made = (view.match.deal_number, view.turn_number), 0
-            move = ask(bot, view, [move_from_message(move) for move in update.moves], made)
+            moves = [move_from_message(move) for move in update.moves]
+            begun = time.perf_counter()
+            move = ask(bot, view, moves, made)
+            if thought is not None:
+                thought(time.perf_counter() - begun)
             try:
                 await session.submit([move_to_message(move)], update.revision)
             except RevisionStale:

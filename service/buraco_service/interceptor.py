@@ -26,9 +26,11 @@ from buraco_service import errors, logs
 from buraco_service.admission import Admission, Limits, let_speak
 from buraco_service.api_keys import ApiKeys
 from buraco_service.errors import ApiError
+from buraco_service.figures import GrpcType, MethodMetrics
 from buraco_service.logs import CallContext, current_call
-from buraco_service.metrics import GrpcType, MethodMetrics, Metrics
+from buraco_service.metrics import Metrics
 from buraco_service.stores.base import StoreUnavailable
+from buraco_service.tracing import Tracing
 
 REQUEST_ID_KEY = "x-request-id"
 # Probes and tools: never refused for a limit or a key, and logged at debug level while all is well.
@@ -66,8 +68,9 @@ def current_request_id() -> str | None:
 class CallInterceptor(grpc.aio.ServerInterceptor):
     """To be the only interceptor of a server, or the first."""
 
-    def __init__(self, metrics: Metrics, limits: Limits, api_keys: ApiKeys) -> None:
+    def __init__(self, metrics: Metrics, limits: Limits, api_keys: ApiKeys, tracing: Tracing | None = None) -> None:
         self._metrics = metrics
+        self._tracing = tracing
         self._largest = limits.max_message_bytes
         self._admission = Admission(limits, api_keys)
         # By path. Only paths that exist come in here.
@@ -112,6 +115,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             call = current_call.get()
             assert call is not None, "set in intercept_service"
             rpc.figures.started += 1
+            if self._tracing is not None and not rpc.infrastructure:
+                call.trace = self._tracing.begin(call, stream=handler.response_streaming)
             leave: Callable[[], None] | None = None
             try:
                 if not rpc.infrastructure:
@@ -175,6 +180,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     def _finish(self, call: CallContext, rpc: _Rpc, code: str, reason: str | None = None) -> None:
         seconds = time.perf_counter() - call.started
         rpc.figures.finished(code, seconds)
+        if call.trace is not None:
+            call.trace.end(code, reason, call.table_id)
         if rpc.infrastructure and reason is None:
             self._log.debug("call", method=call.method, code=code, seconds=round(seconds, 6))
         else:

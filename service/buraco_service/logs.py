@@ -27,10 +27,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from json.encoder import encode_basestring_ascii
-from typing import Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+if TYPE_CHECKING:
+    from buraco_service.tracing import CallTrace
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "json", "console"]
@@ -49,7 +52,9 @@ _WITHHELD = frozenset(
 class CallContext:
     """What is known of one call, of which its lines tell something. `started` is a time of time.perf_counter()."""
 
-    __slots__ = ("caller", "charge", "metadata", "method", "request_id", "request_id_given", "started", "table_id")
+    __slots__ = (
+        *("caller", "charge", "metadata", "method", "request_id", "request_id_given", "started", "table_id", "trace"),
+    )
 
     def __init__(
         self,
@@ -71,6 +76,8 @@ class CallContext:
         self.caller: str | None = None
         # Counts one more request of a stream; None where requests are not limited.
         self.charge: Callable[[], None] | None = None
+        # None where calls are not traced.
+        self.trace: CallTrace | None = None
 
 
 # The call that this task works for.
@@ -141,6 +148,7 @@ class _Output:
 
     lines = _Lines(sys.stderr, batched=False, shared=False)
     log_call: LogCall | None = None
+    shown_table_id: Callable[[str], str] = str
 
 
 def configure(
@@ -194,6 +202,7 @@ def configure(
     for chatty in ("asyncio", "grpc"):
         logging.getLogger(chatty).setLevel(max(_LEVELS[level], logging.WARNING))
     shown = hashed if table_ids == "hashed" else str
+    _Output.shown_table_id = shown
     _Output.log_call = None if console else _json_call_log(lines, level, shown, worker)
 
 
@@ -221,6 +230,11 @@ def flush() -> None:
     _Output.lines.flush()
 
 
+def shown_table_id(table_id: str) -> str:
+    """The table id as the logs show it."""
+    return _Output.shown_table_id(table_id)
+
+
 @lru_cache(maxsize=1024)
 def hashed(table_id: str) -> str:
     """The stand-in of a table id in logs: equal for equal ids, on every replica."""
@@ -244,10 +258,11 @@ def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str], wor
             prefix = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
         table = "" if call.table_id is None else f', "table_id": {quote(shown(call.table_id))}'
         who = "" if call.caller is None else f', "caller": {quote(call.caller)}'
+        trace = "" if call.trace is None else f', "trace_id": "{call.trace.trace_id}"'
         why = "" if reason is None else f', "reason": {quote(reason)}'
         return (
             f'{{"event": "call", "method": {quote(call.method)}, "code": "{code}", "seconds": {seconds:.6f}{why}'
-            f', "request_id": {quote(call.request_id)}{table}{who}, {constant}'
+            f', "request_id": {quote(call.request_id)}{table}{who}{trace}, {constant}'
             f', "timestamp": "{prefix}.{int((now - second) * 1e6):06d}Z"}}'
         )
 
@@ -281,6 +296,8 @@ def _add_call(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
             event.setdefault("table_id", call.table_id)
         if call.caller is not None:
             event["caller"] = call.caller
+        if call.trace is not None:
+            event["trace_id"] = call.trace.trace_id
     return event
 
 

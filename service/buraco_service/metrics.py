@@ -10,10 +10,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from bisect import bisect_left
-from collections.abc import Callable, Iterable
-from itertools import accumulate
-from typing import Generic, Literal, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, Literal, TypeVar, get_args
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import (
@@ -28,20 +26,22 @@ from prometheus_client import (
     disable_created_metrics,
     start_http_server,
 )
-from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
-GrpcType = Literal["UNARY", "CLIENT_STREAM", "SERVER_STREAM", "BIDI_STREAM", "unknown"]
+from buraco_service.figures import Calls, Durations, GrpcType, MethodMetrics
+
+MoveOutcome = Literal["ok", "refused", "failed", "cancelled"]
 UNKNOWN = "unknown"
 CUSTOM = "custom"
 OTHER = "other"
+STORED_TABLES = "buraco_tables"
+"""The gauge that every process knows whole: it is of the store, not of the process."""
 
-# Seconds. Calls take 0.2 ms to some 10 ms; streams live for minutes.
-_CALL_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0)
+# Seconds.
+_MOVE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _STORE_BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
 _LAG_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 _LAG_PERIOD = 0.5
+_SCORE_BUCKETS = (-500, -200, 0, 200, 400, 600, 800, 1000, 1500, 2000, 3000)
 _MOST_CHILDREN = 512
 
 _Metric = TypeVar("_Metric", Counter, Gauge, Histogram)
@@ -65,57 +65,6 @@ class _Family(Generic[_Metric]):
         return child
 
 
-class MethodMetrics:
-    """The figures of one RPC. Plain numbers, which only the event loop changes: every call pays for them."""
-
-    __slots__ = ("buckets", "handled", "labels", "received", "seconds", "sent", "started")
-
-    def __init__(self, grpc_type: GrpcType, service: str, method: str) -> None:
-        self.labels = (grpc_type, service, method)
-        self.started = 0
-        self.received = 0
-        self.sent = 0
-        # By the name of the status code.
-        self.handled: dict[str, int] = {}
-        self.seconds = 0.0
-        # Calls up to each bound of _CALL_BUCKETS but over the one before, and over the last.
-        self.buckets = [0] * (len(_CALL_BUCKETS) + 1)
-
-    def finished(self, code: str, seconds: float) -> None:
-        """Counts a call that ended with the status of this name, after so many seconds."""
-        self.handled[code] = self.handled.get(code, 0) + 1
-        self.seconds += seconds
-        self.buckets[bisect_left(_CALL_BUCKETS, seconds)] += 1
-
-
-class _Calls(Collector):
-    """Shows the figures of all RPCs under their usual names, when somebody looks."""
-
-    def __init__(self) -> None:
-        self.methods: dict[tuple[str, str, str], MethodMetrics] = {}
-
-    def collect(self) -> Iterable[Metric]:
-        """Called for each scrape, from the thread that answers it."""
-        rpc = ("grpc_type", "grpc_service", "grpc_method")
-        started = CounterMetricFamily("grpc_server_started", "Calls begun.", labels=rpc)
-        handled = CounterMetricFamily("grpc_server_handled", "Calls ended, by status code.", labels=(*rpc, "grpc_code"))
-        received = CounterMetricFamily("grpc_server_msg_received", "Messages received.", labels=rpc)
-        sent = CounterMetricFamily("grpc_server_msg_sent", "Messages sent.", labels=rpc)
-        seconds = HistogramMetricFamily(
-            "grpc_server_handling_seconds", "Seconds from a call's arrival to its last answer.", labels=rpc
-        )
-        bounds = [*map(floatToGoString, _CALL_BUCKETS), "+Inf"]
-        for method in tuple(self.methods.values()):
-            started.add_metric(method.labels, method.started)
-            received.add_metric(method.labels, method.received)
-            sent.add_metric(method.labels, method.sent)
-            for code, count in tuple(method.handled.items()):
-                handled.add_metric((*method.labels, code), count)
-            cumulative = list(zip(bounds, accumulate(method.buckets), strict=True))
-            seconds.add_metric(method.labels, cumulative, method.seconds)
-        return started, handled, seconds, received, sent
-
-
 class Metrics:
     """All metrics of one server, in a registry of their own. `rule_sets` are the ids that may be labels."""
 
@@ -126,29 +75,48 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._rule_sets = frozenset(rule_sets)
         registry = self.registry
-        self._calls = _Calls()
+        self._calls = Calls()
         registry.register(self._calls)
 
         def counter(name: str, text: str, *labels: str) -> _Family[Counter]:
             return _Family(Counter(name, text, labels, registry=registry), len(labels))
 
         self._moves = counter("buraco_moves_total", "Moves submitted to tables.", "rule_set", "outcome")
+        self._move_seconds = Durations(
+            "buraco_move_request_seconds",
+            "Seconds from a request for moves or an undo, on a stream or by itself, until it was decided.",
+            "outcome",
+            _MOVE_BUCKETS,
+            get_args(MoveOutcome),
+        )
+        registry.register(self._move_seconds)
         self._violations = counter("buraco_violations_total", "Rules that submitted moves broke.", "reason")
         self._deals = counter("buraco_deals_finished_total", "Deals played to their end.", "rule_set", "ending")
-        self._matches = counter("buraco_matches_finished_total", "Matches played to their end.", "rule_set")
-        self._tables = counter("buraco_tables_created_total", "Tables opened.", "rule_set")
-        self._refusals = counter("buraco_refusals_total", "Calls refused: who, and how much.", "reason", "limit")
-        self._watches = Gauge("buraco_watches", "Streams that watch or play a table now.", registry=registry)
-        self._store_seconds = _Family(
+        self._buracos = counter("buraco_buracos_total", "Buracos on the tables of ended deals.", "rule_set", "kind")
+        self._scores = _Family(
             Histogram(
-                "buraco_store_operation_seconds",
-                "Seconds that operations of the store took.",
-                ("operation",),
+                "buraco_deal_score_points",
+                "What a side scored in a deal.",
+                ("rule_set",),
                 registry=registry,
-                buckets=_STORE_BUCKETS,
+                buckets=_SCORE_BUCKETS,
             ),
             1,
         )
+        self._matches = counter("buraco_matches_finished_total", "Matches played to their end.", "rule_set")
+        self._tables = counter("buraco_tables_created_total", "Tables opened.", "rule_set")
+        self._table_count = Gauge(
+            STORED_TABLES,
+            "Tables in the store, those of all replicas; counted once a minute.",
+            ("state",),
+            registry=registry,
+        )
+        self._refusals = counter("buraco_refusals_total", "Calls refused: who, and how much.", "reason", "limit")
+        self._watches = Gauge("buraco_watches", "Streams that watch or play a table now.", registry=registry)
+        self._store_seconds = Durations(
+            "buraco_store_operation_seconds", "Seconds that operations of the store took.", "operation", _STORE_BUCKETS
+        )
+        registry.register(self._store_seconds)
         self._store_operations = counter(
             "buraco_store_operations_total",
             "Operations of the store, by their outcome.",
@@ -189,6 +157,10 @@ class Metrics:
         """Counts moves submitted under the rule set with this id."""
         self._moves(self.rule_set(rule_set), outcome).inc(count)
 
+    def move_request(self, outcome: MoveOutcome, seconds: float) -> None:
+        """Counts a request for moves or an undo that was decided after so many seconds."""
+        self._move_seconds.observe(outcome, seconds)
+
     def violation(self, reason: str) -> None:
         """Counts a broken rule, by its stable name."""
         self._violations(reason).inc()
@@ -197,6 +169,14 @@ class Metrics:
         """Counts a deal that ended, and how."""
         self._deals(self.rule_set(rule_set), ending).inc()
 
+    def deal_scored(self, rule_set: str, buracos: Iterable[str], totals: Iterable[int]) -> None:
+        """Counts the kinds of all buracos of an ended deal, and what each side scored."""
+        label = self.rule_set(rule_set)
+        for kind in buracos:
+            self._buracos(label, kind).inc()
+        for total in totals:
+            self._scores(label).observe(total)
+
     def match_finished(self, rule_set: str) -> None:
         """Counts a match that ended."""
         self._matches(self.rule_set(rule_set)).inc()
@@ -204,6 +184,13 @@ class Metrics:
     def table_created(self, rule_set: str) -> None:
         """Counts a table that was opened."""
         self._tables(self.rule_set(rule_set)).inc()
+
+    def tables_stored(self, counts: Mapping[str, int]) -> None:
+        """Tells how many tables of each state the store holds now; nothing where that is not known."""
+        if not counts:
+            self._table_count.clear()
+        for state, count in counts.items():
+            self._table_count.labels(state).set(count)
 
     def refused(self, reason: str, limit: str = "") -> None:
         """Counts a call that was refused for its token or key, or for a limit, by their stable names."""
@@ -220,7 +207,7 @@ class Metrics:
     def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
         """Counts an operation of the store that ended after so many seconds."""
         self._store_operations(operation, outcome).inc()
-        self._store_seconds(operation).observe(seconds)
+        self._store_seconds.observe(operation, seconds)
 
     def store_watchers(self, count: int) -> None:
         """Tells how many subscriptions to the store there are now."""

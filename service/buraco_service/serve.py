@@ -30,9 +30,11 @@ from buraco_service.stores.instrumented import InstrumentedStore
 from buraco_service.stores.urls import open_store
 from buraco_service.supervisor import Supervisor
 from buraco_service.table_servicer import TableServicer
+from buraco_service.tables.counting import count_tables
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
 from buraco_service.tls import TlsError
+from buraco_service.tracing import TracedOperations, tracing_of
 from buraco_service.worker_link import HURRY, WorkerLink
 
 _EXPIRY_BATCH = 200
@@ -106,10 +108,14 @@ async def run(settings: Settings, link: WorkerLink | None = None) -> None:
     """
     protection = _protection(settings)
     metrics = Metrics((rule_set.id for rule_set in PRESETS), distribution_version())
-    store = InstrumentedStore(await open_store(settings.store), metrics)
+    tracing = tracing_of(os.environ, distribution_version())
+    observer = metrics if tracing is None else TracedOperations(metrics)
+    store = InstrumentedStore(await open_store(settings.store), observer)
     application = compose(settings, metrics, store, protection.tokens)
     server = BuracoServer(
-        settings, metrics, store, application.services, application.on_drain, protection, shared_port=link is not None
+        *(settings, metrics, store, application.services, application.on_drain, protection),
+        shared_port=link is not None,
+        tracing=tracing,
     )
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
@@ -135,7 +141,10 @@ async def run(settings: Settings, link: WorkerLink | None = None) -> None:
         await store.close()
         raise
     garbage.settle()
-    expiring = loop.create_task(expire_tables(store, settings.table_ttl))
+    chores = [
+        loop.create_task(expire_tables(store, settings.table_ttl)),
+        loop.create_task(count_tables(metrics, store)),
+    ]
     ended = loop.create_task(server.wait())
     stopping = loop.create_task(told.wait())
     try:
@@ -145,10 +154,13 @@ async def run(settings: Settings, link: WorkerLink | None = None) -> None:
             await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
         crashed = ended.done()
     finally:
-        expiring.cancel()
+        for chore in chores:
+            chore.cancel()
         await server.stop()
         stopping.cancel()
-        await asyncio.wait((expiring, ended, stopping, *hurry))
+        await asyncio.wait((*chores, ended, stopping, *hurry))
+        if tracing is not None:
+            await asyncio.to_thread(tracing.close)
     if crashed:
         raise StartError("the server ended without having been told to")
 

@@ -19,6 +19,7 @@ from buraco_service.metrics import Metrics, MetricsServer
 from buraco_service.protection import Protection
 from buraco_service.settings import Settings
 from buraco_service.stores.base import Store
+from buraco_service.tracing import Tracing
 
 Register: TypeAlias = Callable[[grpc.aio.Server], None]
 OnDrain: TypeAlias = Callable[[], Awaitable[None]]
@@ -52,10 +53,12 @@ class BuracoServer:
         protection: Protection | None = None,
         *,
         shared_port: bool = False,
+        tracing: Tracing | None = None,
     ) -> None:
         self._settings = settings
         self._protection = protection or Protection(settings)
         self._shared_port = shared_port
+        self._tracing = tracing
         self._metrics = metrics
         self._store = store
         self._services = dict(services)
@@ -101,7 +104,7 @@ class BuracoServer:
     def _made(self) -> grpc.aio.Server:
         limits = Limits.of(self._settings)
         return grpc.aio.server(
-            interceptors=(CallInterceptor(self._metrics, limits, self._protection.api_keys),),
+            interceptors=(CallInterceptor(self._metrics, limits, self._protection.api_keys, self._tracing),),
             options=(
                 # Otherwise a second server starts happily on a taken port and steals half of the connections.
                 ("grpc.so_reuseport", int(self._shared_port)),

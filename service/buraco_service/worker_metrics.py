@@ -22,6 +22,8 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from buraco_service.metrics import STORED_TABLES
+
 # Name, meaning, type, and the samples: name, labels, value. Plain data that JSON can hold.
 Family: TypeAlias = Sequence[Any]
 Labels: TypeAlias = tuple[tuple[str, str], ...]
@@ -42,7 +44,8 @@ def families(registry: Collector) -> list[Family]:
 def together(sources: Iterable[Iterable[Family]]) -> list[Metric]:
     """The sums of all sources, series by series.
 
-    What describes instead of counting is not summed: `*_info` stays 1, and the start is that of the first process.
+    What describes instead of counting is not summed: `*_info` stays 1, the start is that of the first process, and how
+    many tables the store holds is what one of them has found.
     """
     metrics: dict[str, Metric] = {}
     values: dict[str, dict[tuple[str, Labels], float]] = {}
@@ -61,7 +64,7 @@ def together(sources: Iterable[Iterable[Family]]) -> list[Metric]:
 
 
 def _joined(sample: str, one: float, other: float) -> float:
-    if sample.endswith("_info"):
+    if sample.endswith("_info") or sample == STORED_TABLES:
         return max(one, other)
     return min(one, other) if sample == _START else one + other
 

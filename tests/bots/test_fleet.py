@@ -19,9 +19,11 @@ from buraco_bots import fleet as fleet_module
 from buraco_bots.bot import BotFactory
 from buraco_bots.fleet import Fleet, Limits
 from buraco_bots.fleet_command import fleet as fleet_command
+from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.local_server import RunningServer
 from buraco_bots.player import play_seat
+from buraco_bots.scraping import scrape
 from buraco_client import BuracoClient
 from buraco_rules.moves import Move
 from buraco_rules.view import View
@@ -45,10 +47,13 @@ async def no_other_table(client: BuracoClient, monkeypatch: pytest.MonkeyPatch) 
 
 @contextlib.asynccontextmanager
 async def running(
-    client: BuracoClient, limits: Limits, bots: Sequence[tuple[str, BotFactory]] = GREEDY
+    client: BuracoClient,
+    limits: Limits,
+    bots: Sequence[tuple[str, BotFactory]] = GREEDY,
+    metrics: FleetMetrics | None = None,
 ) -> AsyncIterator[Fleet]:
     """A fleet at work, told to stop at the end."""
-    fleet, stop = Fleet(client, bots, limits), asyncio.Event()
+    fleet, stop = Fleet(client, bots, limits, metrics), asyncio.Event()
     task = asyncio.create_task(fleet.run(stop))
     try:
         yield fleet
@@ -83,6 +88,42 @@ async def test_plays_waiting_tables(client: BuracoClient) -> None:
             assert over.state == table_pb2.TABLE_STATE_FINISHED
             assert [seat.player_name for seat in over.seats] == ["one", "two", "one", "two"][:seats]
     assert fleet.seats_held == 0
+
+
+async def test_what_a_fleet_counts(client: BuracoClient) -> None:
+    """Seats are counted while they are held, choices by bot, and how each bot's time at a table ended."""
+    metrics = FleetMetrics()
+
+    def value(name: str, **labels: str) -> float | None:
+        return metrics.registry.get_sample_value(name, labels)
+
+    table = await client.create_table("buraco-plus-classic", 2, target_score=0)
+    waiting = await client.create_table("buraco-plus-classic", 4, target_score=0)
+    person = await client.join_table(table.id, "person")
+    async with running(client, Limits(2, 0.0, 60.0, 10.0), metrics=metrics):
+        moves = asyncio.create_task(play_seat(person, GreedyBot(Random(1))))
+        await finished(client, table.id)
+        await moves
+        await until(client, waiting.id, ["greedy", "greedy", "", ""])
+        assert value("buraco_fleet_seats") == 2
+    assert value("buraco_fleet_seats") == 0
+    assert value("buraco_fleet_sittings_total", outcome="finished") == 1
+    assert value("buraco_fleet_sittings_total", outcome="stopped") == 2
+    assert (value("buraco_bot_think_seconds_count", bot="greedy") or 0) > 10
+
+
+async def test_metrics_are_served() -> None:
+    """The metrics of a fleet can be scraped for as long as they are served; a taken port is an error."""
+    metrics = FleetMetrics()
+    metrics.thought("greedy", 0.01)
+    with metrics.served("127.0.0.1", 0) as port:
+        assert (await asyncio.to_thread(scrape, f"127.0.0.1:{port}"))["buraco_bot_think_seconds_count"] == 1
+        with pytest.raises(OSError, match="in use"), metrics.served("127.0.0.1", port):
+            pass
+        taken = CliRunner().invoke(fleet_command, ["--server", "127.0.0.1:1", "--metrics-port", str(port)])
+    assert taken.exit_code == 1
+    assert "cannot serve metrics" in taken.output
+    assert await asyncio.to_thread(scrape, f"127.0.0.1:{port}") == {}
 
 
 async def test_plays_with_people(client: BuracoClient) -> None:

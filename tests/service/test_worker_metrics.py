@@ -49,6 +49,10 @@ def test_what_is_not_summed() -> None:
     """What describes the program stays 1, and the start is that of the first process."""
     registry = shown(counted(0, 0, 0.1), counted(0, 0, 0.1))
     assert registry.get_sample_value("buraco_build_info", {"version": "1.2.3"}) == 1
+    metrics = Metrics()
+    metrics.tables_stored({"playing": 3})
+    told = families(metrics.registry)
+    assert shown(told, told).get_sample_value("buraco_tables", {"state": "playing"}) == 3
     start = "process_start_time_seconds"
     (one,) = (family for family in families(Metrics().registry) if family[0] == start)
     later = [(*one[:3], [(start, {}, one[3][0][2] + 60)])]

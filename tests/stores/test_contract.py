@@ -399,6 +399,28 @@ async def test_tables_are_listed_by_status(store: Store) -> None:
     assert len(await ids(None, 10, None)) == 6
 
 
+# ---- count ----
+
+
+async def test_tables_are_counted(store_factory: StoreFactory) -> None:
+    """Tables are counted by status, whichever process made, changed or removed them."""
+    here, there = await store_factory(), await store_factory()
+
+    async def counts(store: Store) -> list[int]:
+        return [await store.count(status) for status in ("wait", "waiting", "waiting2", "playing")]
+
+    assert await counts(here) == [0, 0, 0, 0]
+    for number, store in enumerate((here, there, here, there)):
+        await create(store, f"t{number}", status="waiting", now=1.0)
+    await create(here, "u", status="waiting2", now=3.0)
+    assert await counts(here) == await counts(there) == [0, 4, 1, 0]
+    await there.commit(step("t0", 1, status="playing", now=3.0))
+    await here.commit(step("t0", 2, status="playing", now=3.0))
+    assert await counts(here) == await counts(there) == [0, 3, 1, 1]
+    assert await there.expire(2.0, 10) == 3
+    assert await counts(here) == await counts(there) == [0, 0, 1, 1]
+
+
 # ---- owned ----
 
 
@@ -658,6 +680,8 @@ _BROKEN: dict[str, Callable[[Store], Awaitable[object]]] = {
     "create for nobody": lambda store: store.create("u", b"", "s", 1.0, b"", None, b"", ""),
     "create for a long name": lambda store: store.create("u", b"", "s", 1.0, b"", None, b"", "x" * (MAX_ID_LENGTH + 1)),
     "tables of nobody": lambda store: store.owned("", "waiting"),
+    "count without status": lambda store: store.count(""),
+    "count of a long status": lambda store: store.count("x" * (MAX_STATUS_LENGTH + 1)),
     "tables without status": lambda store: store.owned("ann", ""),
     "commit with a long status": lambda store: store.commit(step("t", 1, status="x" * (MAX_STATUS_LENGTH + 1))),
     "commit after time": lambda store: store.commit(step("t", 1, now=float("inf"))),
@@ -734,6 +758,7 @@ async def test_closed_store_refuses(store: Store) -> None:
         lambda: create(store, "new"),
         lambda: store.created("r"),
         lambda: store.owned("ann", "waiting"),
+        lambda: store.count("waiting"),
         lambda: store.remembered("t", "r"),
         lambda: store.commit(step("t", 1)),
         lambda: store.list(None, 1, None),

@@ -53,6 +53,7 @@ async def test_calls_are_passed_on(store: Store, inner: SqliteStore, observed: O
     await store.create("t", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann")
     assert await inner.created("make") == await store.created("make") == ("t", b"answer")
     assert await inner.owned("ann", "waiting") == await store.owned("ann", "waiting") == 1
+    assert await inner.count("waiting") == await store.count("waiting") == 1
     assert await store.commit(step("t", 1, request_id="r", records=((1, b"one"), (2, b"two")))) == 2
     assert await store.load("t") == await inner.load("t")
     assert await store.revision("t") == 2
@@ -66,7 +67,7 @@ async def test_calls_are_passed_on(store: Store, inner: SqliteStore, observed: O
     assert observed.operations == [
         (name, "ok")
         for name in (
-            *("create", "created", "owned", "commit", "load", "revision", "remembered"),
+            *("create", "created", "owned", "count", "commit", "load", "revision", "remembered"),
             *("log", "records", "list", "expire", "ping"),
         )
     ]

@@ -13,6 +13,7 @@ import grpc.aio
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_client.errors import BuracoError, DeadlineExceeded, from_play_error, from_rpc_error
 from buraco_client.streams import Cursor, Outage, Update, being_cancelled, broken, draining, update_of
+from buraco_client.trace_context import trace_context
 from buraco_client.unary import new_request_id, retry_delay
 
 if TYPE_CHECKING:
@@ -215,9 +216,9 @@ class PlaySession(AsyncIterator[PlayUpdate]):
 
     async def _stream(self) -> BuracoError:
         """Runs one stream to its end; returns why it ended."""
-        metadata = await self._token.fresh()
+        metadata = (*self._connection.metadata, *await self._token.fresh(), *trace_context())
         opened_with = self._token.text
-        call = self._connection.tables.PlayTable(metadata=(*self._connection.metadata, *metadata), wait_for_ready=True)
+        call = self._connection.tables.PlayTable(metadata=metadata, wait_for_ready=True)
         loop = asyncio.get_running_loop()
         try:
             # The watchdog cannot help here: cancelling a call that has no connection yet does not wake its writer.

@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 
 from buraco_client.errors import from_rpc_error
+from buraco_client.trace_context import trace_context
 
 if TYPE_CHECKING:
     from buraco_client.backoff import Backoff
@@ -57,7 +58,7 @@ class Caller:
         remaining = self._timeout if timeout is None else timeout
         deadline = clock() + remaining
         failures = 0
-        metadata = (*self._metadata, *metadata)
+        metadata = (*self._metadata, *metadata, *trace_context())
         while True:
             try:
                 return await method(request, timeout=remaining, metadata=metadata)

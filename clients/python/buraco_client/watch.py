@@ -12,6 +12,7 @@ import grpc.aio
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_client.errors import BuracoError, from_rpc_error
 from buraco_client.streams import Cursor, Outage, Update, being_cancelled, broken, draining, update_of
+from buraco_client.trace_context import trace_context
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -126,7 +127,7 @@ class Watch(AsyncIterator[Update]):
         if self._call is None:
             request = table_service_pb2.WatchTableRequest(table_id=self._table_id, after_revision=self._cursor.revision)
             self._call = self._connection.tables.WatchTable(
-                request, metadata=(*self._connection.metadata, *metadata), wait_for_ready=True
+                request, metadata=(*self._connection.metadata, *metadata, *trace_context()), wait_for_ready=True
             )
             self._opened_with = "" if self._token is None else self._token.text
         async with asyncio.timeout(self._connection.streams.silence):

@@ -214,6 +214,12 @@ class Store(Protocol):
         Sees every write acknowledged before the call. It holds nothing back: creates at the same time can pass a bound.
         """
 
+    async def count(self, status: str) -> int:
+        """How many tables of this status there are, made by whichever process.
+
+        For who looks now and then: it may read as many index entries as it counts.
+        """
+
     async def load(self, table_id: str) -> Stored:
         """The newest state. Sees every commit acknowledged before the call. Raises TableNotFound."""
 

@@ -60,6 +60,10 @@ class InstrumentedStore:
         """See `Store.owned`."""
         return await self._observed("owned", self._store.owned(owner, status))
 
+    async def count(self, status: str) -> int:
+        """See `Store.count`."""
+        return await self._observed("count", self._store.count(status))
+
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""
         return await self._observed("load", self._store.load(table_id))

@@ -43,18 +43,23 @@ def check_page(limit: int) -> None:
 def check_list(status: str | None, limit: int, after: str | None) -> None:
     """Raise ValueError when an argument of `list` is out of its range. An empty `after` stands before every id."""
     check_page(limit)
-    if status is not None and not is_text(status, MAX_STATUS_LENGTH):
-        raise ValueError("not a status")
+    if status is not None:
+        check_status(status)
     if after and not is_id(after):
         raise ValueError("not an id for a table")
+
+
+def check_status(status: str) -> None:
+    """Raise ValueError when this can be no status."""
+    if not is_text(status, MAX_STATUS_LENGTH):
+        raise ValueError("not a status")
 
 
 def check_owned(owner: str, status: str) -> None:
     """Raise ValueError when an argument of `owned` is out of its range."""
     if not is_id(owner):
         raise ValueError("not a name for an owner")
-    if not is_text(status, MAX_STATUS_LENGTH):
-        raise ValueError("not a status")
+    check_status(status)
 
 
 def check_time(seconds: float) -> None:
@@ -91,8 +96,7 @@ def check_commit(commit: Commit) -> None:
 
 
 def _check_step(state: bytes, status: str, now: float, entry: bytes, request_id: str | None, answer: bytes) -> None:
-    if not is_text(status, MAX_STATUS_LENGTH):
-        raise ValueError("not a status")
+    check_status(status)
     if request_id is not None and not is_id(request_id):
         raise ValueError("not an id for a request")
     check_time(now)

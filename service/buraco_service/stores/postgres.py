@@ -106,6 +106,11 @@ class PostgresStore:
         limits.check_owned(owner, status)
         return await self._call(lambda db: postgres_calls.owned(db, owner, status))
 
+    async def count(self, status: str) -> int:
+        """See `Store.count`."""
+        limits.check_status(status)
+        return await self._call(lambda db: postgres_calls.count(db, status))
+
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""
         _check_possible(table_id)

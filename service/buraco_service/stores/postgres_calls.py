@@ -51,6 +51,12 @@ async def owned(db: Connection, owner: str, status: str) -> int:
     return found
 
 
+async def count(db: Connection, status: str) -> int:
+    """See `Store.count`. Of the index alone, as far as the table has been vacuumed."""
+    found: int = await db.fetchval("SELECT count(*) FROM buraco.tables WHERE status = $1", status)
+    return found
+
+
 async def remembered(db: Connection, table_id: str, request_id: str) -> Remembered | None:
     """See `Store.remembered`."""
     row = await db.fetchrow(

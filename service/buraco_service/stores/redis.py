@@ -100,6 +100,12 @@ class RedisStore:
         with self._call():
             return await self._listing.owned(owner, status)
 
+    async def count(self, status: str) -> int:
+        """See `Store.count`."""
+        limits.check_status(status)
+        with self._call():
+            return await self._listing.count(status)
+
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""
         _check_possible(table_id)

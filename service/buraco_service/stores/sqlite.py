@@ -87,6 +87,11 @@ class SqliteStore:
         limits.check_owned(owner, status)
         return await self._read(lambda db: sqlite_reads.owned(db, owner, status))
 
+    async def count(self, status: str) -> int:
+        """See `Store.count`."""
+        limits.check_status(status)
+        return await self._read(lambda db: sqlite_reads.count(db, status))
+
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""
         _check_possible(table_id)

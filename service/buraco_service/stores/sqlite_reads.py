@@ -61,6 +61,12 @@ def remembered(db: sqlite3.Connection, table_id: str, request_id: str) -> Rememb
     return None if row is None else Remembered(*row)
 
 
+def count(db: sqlite3.Connection, status: str) -> int:
+    """See `Store.count`."""
+    # Of the index alone: about 20 ms for a million tables.
+    return int(db.execute("SELECT count(*) FROM tables WHERE status = ?", (status,)).fetchone()[0])
+
+
 def log(db: sqlite3.Connection, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
     """See `Store.log`."""
     row = db.execute("SELECT number, revision, log_start FROM tables WHERE table_id = ?", (table_id,)).fetchone()

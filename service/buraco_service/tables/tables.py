@@ -22,6 +22,7 @@ from buraco_service.metrics import Metrics
 from buraco_service.stores.base import AlreadyRemembered, Commit, RevisionConflict, Store, TableNotFound
 from buraco_service.tables import changes
 from buraco_service.tables.changes import Change
+from buraco_service.tables.counting import MoveTimer, count_deal
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import deal_record
 from buraco_service.tables.state import TableState, TableValue
@@ -206,9 +207,10 @@ class Tables:
             return changes.submit(table, seat, moves, now)
 
         try:
-            accepted = await self._change(
-                table_id, _asked("submit", claims, request_id), decide, _seat_answer(claims.seat, with_view)
-            )
+            with MoveTimer(self.metrics, "submit"):
+                accepted = await self._change(
+                    table_id, _asked("submit", claims, request_id), decide, _seat_answer(claims.seat, with_view)
+                )
         except changes.RuleBroken as broken:
             self._count_illegal(table_id, broken)
             raise
@@ -227,9 +229,10 @@ class Tables:
             _check_revision(table, revision)
             return changes.take_back(table, seat, now)
 
-        return await self._change(
-            table_id, _asked("undo", claims, request_id), decide, _seat_answer(claims.seat, with_view)
-        )
+        with MoveTimer(self.metrics, "undo"):
+            return await self._change(
+                table_id, _asked("undo", claims, request_id), decide, _seat_answer(claims.seat, with_view)
+            )
 
     async def _change(
         self,
@@ -315,7 +318,7 @@ class Tables:
 
     def _count_ended(self, change: Change) -> None:
         if change.ended is not None:
-            self.metrics.deal_finished(change.table.rules.id, change.ended.ending.name.lower())
+            count_deal(self.metrics, change.ended)
             if change.table.state is TableState.FINISHED:
                 self.metrics.match_finished(change.table.rules.id)
 

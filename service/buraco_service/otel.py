@@ -1,0 +1,124 @@
+"""Traces by OpenTelemetry, sent over OTLP. Only loaded where traces are asked for (see `tracing`).
+
+Spans carry names, status, request id and table id (as the logs show it), and never what a message holds: no card, no
+token. The library reads its other variables itself: OTEL_TRACES_SAMPLER, OTEL_BSP_…, OTEL_RESOURCE_ATTRIBUTES ….
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from opentelemetry import propagate
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_INSTANCE_ID, SERVICE_NAME, SERVICE_VERSION, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer, format_trace_id, set_span_in_context
+
+from buraco_service import logs
+from buraco_service.logs import CallContext
+
+# What a server's span calls an error: not what its caller did wrong.
+_OURS: Final = frozenset({"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"})
+_FLUSH_MS: Final = 3000
+_NOWHERE: Final = Context()
+
+# The use case that this task is in.
+_case: ContextVar[Span | None] = ContextVar("use_case", default=None)
+
+
+class OtlpTracing:
+    """See `tracing.Tracing`."""
+
+    def __init__(self, environment: Mapping[str, str], version: str) -> None:
+        said = {SERVICE_VERSION: version, SERVICE_INSTANCE_ID: str(uuid.uuid4())}
+        if not environment.get("OTEL_SERVICE_NAME") and SERVICE_NAME not in environment.get(
+            "OTEL_RESOURCE_ATTRIBUTES", ""
+        ):
+            said[SERVICE_NAME] = "buraco"
+        self._provider = TracerProvider(resource=Resource.create(said))
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._tracer = self._provider.get_tracer("buraco", version)
+
+    def begin(self, call: CallContext, *, stream: bool) -> OtlpCallTrace:
+        """See `tracing.Tracing`."""
+        method = call.method.lstrip("/")
+        span = self._tracer.start_span(
+            method,
+            propagate.extract(_texts(call.metadata), _NOWHERE),
+            SpanKind.SERVER,
+            {"rpc.system.name": "grpc", "rpc.method": method, "buraco.request_id": call.request_id},
+            start_time=_ago(time.perf_counter() - call.started),
+        )
+        return OtlpCallTrace(self._tracer, span, stream)
+
+    def close(self) -> None:
+        """See `tracing.Tracing`."""
+        self._provider.force_flush(_FLUSH_MS)
+        self._provider.shutdown()
+
+
+class OtlpCallTrace:
+    """See `tracing.CallTrace`."""
+
+    __slots__ = ("_span", "_stream", "_tracer", "trace_id")
+
+    def __init__(self, tracer: Tracer, span: Span, stream: bool) -> None:
+        self._tracer = tracer
+        self._span = span
+        self._stream = stream
+        self.trace_id = format_trace_id(span.get_span_context().trace_id)
+
+    @contextmanager
+    def use_case(self, name: str) -> Iterator[None]:
+        """See `tracing.CallTrace`."""
+        if self._stream:
+            links = [Link(self._span.get_span_context())]
+            span = self._tracer.start_span(f"table {name}", _NOWHERE, links=links)
+        else:
+            span = self._tracer.start_span(f"table {name}", set_span_in_context(self._span, _NOWHERE))
+        token = _case.set(span)
+        try:
+            yield
+        finally:
+            _case.reset(token)
+            span.end()
+
+    def operation(self, name: str, outcome: str, seconds: float) -> None:
+        """See `tracing.CallTrace`. What a stream asks of the store to follow a table belongs to no use case."""
+        parent = _case.get() or (None if self._stream else self._span)
+        if parent is not None:
+            context = set_span_in_context(parent, _NOWHERE)
+            attributes = {"buraco.store.outcome": outcome}
+            span = self._tracer.start_span(
+                f"store {name}", context, SpanKind.CLIENT, attributes, start_time=_ago(seconds)
+            )
+            if outcome in ("unavailable", "error"):
+                span.set_status(Status(StatusCode.ERROR))
+            span.end()
+
+    def end(self, code: str, reason: str | None, table_id: str | None) -> None:
+        """See `tracing.CallTrace`."""
+        self._span.set_attribute("rpc.response.status_code", code)
+        if reason is not None:
+            self._span.set_attribute("error.type", reason)
+        if table_id is not None:
+            self._span.set_attribute("buraco.table_id", logs.shown_table_id(table_id))
+        if code in _OURS:
+            self._span.set_status(Status(StatusCode.ERROR))
+        self._span.end()
+
+
+def _ago(seconds: float) -> int:
+    """A time so many seconds before now, as spans want it."""
+    return time.time_ns() - round(seconds * 1e9)
+
+
+def _texts(metadata: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
+    return {key: value for key, value in metadata if isinstance(value, str)}

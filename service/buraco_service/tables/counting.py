@@ -1,0 +1,81 @@
+"""What happens at tables, as metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Final
+
+import grpc
+
+from buraco_rules.deal import Deal
+from buraco_rules.scoring import score_deal
+from buraco_service import logs
+from buraco_service.errors import ApiError
+from buraco_service.metrics import Metrics, MoveOutcome
+from buraco_service.stores.base import Store, StoreError
+from buraco_service.tables.state import TableState
+
+COUNT_EVERY: Final = 60.0
+"""Seconds between two counts of the tables in the store."""
+_PAUSES: Final = 100
+"""A count takes no more than a hundredth of the time."""
+_OURS: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL})
+"""Statuses that are not the caller's doing."""
+
+
+class MoveTimer:
+    """Times the block that decides a request for moves, and counts it by how it ends; traces it under the name."""
+
+    __slots__ = ("_begun", "_metrics", "_name", "_span")
+
+    def __init__(self, metrics: Metrics, name: str) -> None:
+        self._metrics = metrics
+        self._name = name
+        self._begun = 0.0
+        self._span: AbstractContextManager[None] | None = None
+
+    def __enter__(self) -> None:
+        call = logs.current_call.get()
+        if call is not None and call.trace is not None:
+            self._span = call.trace.use_case(self._name)
+            self._span.__enter__()
+        self._begun = time.perf_counter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._metrics.move_request(_outcome(error), time.perf_counter() - self._begun)
+        if self._span is not None:
+            self._span.__exit__(None, None, None)
+
+
+def _outcome(error: BaseException | None) -> MoveOutcome:
+    if error is None:
+        return "ok"
+    if isinstance(error, ApiError) and error.code not in _OURS:
+        return "refused"
+    return "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
+
+
+def count_deal(metrics: Metrics, deal: Deal) -> None:
+    """Counts a deal that has ended."""
+    metrics.deal_finished(deal.rules.id, deal.ending.name.lower())
+    buracos = [meld.buraco.name.lower() for side in deal.sides for meld in side.melds if meld.buraco]
+    metrics.deal_scored(deal.rules.id, buracos, [side.total for side in score_deal(deal).sides])
+
+
+async def count_tables(metrics: Metrics, store: Store) -> None:
+    """Counts the tables in the store now and then, until cancelled. Replicas may all do so."""
+    while True:
+        begun = time.perf_counter()
+        try:
+            metrics.tables_stored({state.status: await store.count(state.status) for state in TableState})
+        except StoreError as error:
+            # No number is better than an old one.
+            metrics.tables_stored({})
+            logs.get_logger().warning("tables were not counted", cause=str(error))
+        # PostgreSQL looks at every table that is being played: where these are very many, it is not asked so often.
+        await asyncio.sleep(max(COUNT_EVERY, _PAUSES * (time.perf_counter() - begun)))

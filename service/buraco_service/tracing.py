@@ -1,0 +1,84 @@
+"""Traces of calls, if the environment asks for them: with its own variables (OTEL_…), not with settings of ours.
+
+What it takes (the extra `otel`) is loaded only then; without traces a call pays for looks at an attribute that is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Final, Protocol
+
+from buraco_service.listening import StartError
+from buraco_service.logs import CallContext, current_call
+from buraco_service.stores.instrumented import StoreObserver
+
+_ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+
+
+class CallTrace(Protocol):
+    """The trace of one call."""
+
+    trace_id: str
+    """32 hexadecimal figures."""
+
+    def use_case(self, name: str) -> AbstractContextManager[None]:
+        """A span around a use case. On a stream, which lasts, it is a trace of its own, linked to the stream's."""
+
+    def operation(self, name: str, outcome: str, seconds: float) -> None:
+        """An operation of the store that the call waited for has ended just now."""
+
+    def end(self, code: str, reason: str | None, table_id: str | None) -> None:
+        """The call has ended, with the status of this name."""
+
+
+class Tracing(Protocol):
+    """Makes traces and sends them away."""
+
+    def begin(self, call: CallContext, *, stream: bool) -> CallTrace:
+        """The trace of a call that has come: part of its caller's, if it says so."""
+
+    def close(self) -> None:
+        """Sends what is left, for some seconds at most. Blocks."""
+
+
+class TracedOperations:
+    """Tells of the store's operations whom it is told to, and the trace of the call that waited for them."""
+
+    def __init__(self, observer: StoreObserver) -> None:
+        self._observer = observer
+
+    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+        """See `StoreObserver`."""
+        self._observer.store_operation(operation, outcome, seconds)
+        call = current_call.get()
+        if call is not None and call.trace is not None:
+            call.trace.operation(operation, outcome, seconds)
+
+    def store_watchers(self, count: int) -> None:
+        """See `StoreObserver`."""
+        self._observer.store_watchers(count)
+
+
+def tracing_of(environment: Mapping[str, str], version: str) -> Tracing | None:
+    """What the environment asks for, None for nothing. Raises StartError if it asks for what cannot be had."""
+    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return None
+    exporters = _listed(environment.get("OTEL_TRACES_EXPORTER", ""))
+    if exporters == ["none"] or not (exporters or any(environment.get(name) for name in _ENDPOINTS)):
+        return None
+    if exporters not in ([], ["otlp"]):
+        raise StartError(f"OTEL_TRACES_EXPORTER {','.join(exporters)!r} has to be otlp or none")
+    protocol = next((value for name in _PROTOCOLS if (value := environment.get(name))), "grpc")
+    if protocol != "grpc":
+        raise StartError(f"OTEL_EXPORTER_OTLP_PROTOCOL {protocol!r} has to be grpc (port 4317 of a collector)")
+    try:
+        from buraco_service.otel import OtlpTracing
+    except ImportError as error:
+        raise StartError(f"the environment asks for traces, but the extra `otel` is not installed ({error})") from None
+    return OtlpTracing(environment, version)
+
+
+def _listed(text: str) -> list[str]:
+    return [name for part in text.split(",") if (name := part.strip())]
