@@ -19,6 +19,10 @@ from tests.servers.processes import free_port
 
 API_KEY: Final = "a key of programs that create tables"
 _SIGNING_KEYS: Final = "first the key of these tests is long enough for any algorithm there is\n"
+SECRETS: Final[Files] = {
+    "buraco-signing-keys": {"keys": _SIGNING_KEYS},
+    "buraco-api-keys": {"keys": f"tests {API_KEY}\n"},
+}
 
 
 class Cluster:
@@ -81,11 +85,7 @@ async def cluster(folder: Path, store: str, *, replicas: int) -> AsyncIterator[C
     """Replicas as the overlay for Redis has them, on whatever store the URL names."""
     ports = f"--set=service.port={free_port()},metrics.port={free_port()}"
     manifests = tuple(rendered("redis", ports))
-    secrets = {
-        "buraco-store": {"url": store},
-        "buraco-signing-keys": {"keys": _SIGNING_KEYS},
-        "buraco-api-keys": {"keys": f"tests {API_KEY}\n"},
-    }
+    secrets = {**SECRETS, "buraco-store": {"url": store}}
     async with proxy(folder / "proxy", ()) as told:
         made = Cluster(manifests, folder, secrets, told)
         try:

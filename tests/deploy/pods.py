@@ -63,9 +63,19 @@ class Pod:
         """What it has written."""
         return (self._folder / "log").read_text(errors="replace")
 
+    def arguments_for(self, *others: str) -> list[str]:
+        """The manifest's arguments, with others in place of those of the same options."""
+        replaced = {other.partition("=")[0] for other in others}
+        kept = [self._here(argument) for argument in self.container["args"]]
+        return [argument for argument in kept if argument.partition("=")[0] not in replaced] + list(others)
+
+    def mounted(self, path: str) -> Path:
+        """Where a file lies that the pod has at this path below /etc/buraco."""
+        return Path(self._here(f"/etc/buraco/{path}"))
+
     async def start(self, *arguments: str) -> None:
         """Starts the program; `arguments` in place of the manifest's."""
-        chosen = arguments or tuple(self._here(argument) for argument in self.container["args"])
+        chosen = arguments or self.arguments_for()
         kept = {name: value for name, value in os.environ.items() if not name.startswith("BURACO_")}
         with (self._folder / "log").open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(

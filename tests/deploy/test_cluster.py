@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import trustme
 
 from buraco_bots.match import Audience, Contest, play_match
 from buraco_bots.random_bot import RandomBot
-from buraco_client import BuracoClient, Unavailable
+from buraco_client import BuracoClient, Tls, Unavailable
 from tests.deploy import chart
 from tests.deploy.chart import one
-from tests.deploy.cluster import API_KEY, Cluster, cluster, handled
+from tests.deploy.cluster import API_KEY, SECRETS, Cluster, cluster, handled
 from tests.deploy.load import Load, load
 from tests.deploy.pods import Pod
 from tests.deploy.programs import Missing, envoy
 from tests.servers import valkey
+from tests.servers.processes import free_port
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -75,8 +77,11 @@ async def called(players: Load, *pods: Pod) -> None:
 async def test_calls_of_one_connection_are_spread(two: Cluster) -> None:
     """Behind the proxy each replica answers half of the calls that come over one connection."""
     async with load(two.proxy.address, tables=TABLES, api_key=API_KEY) as players:
+        await called(players, *two.pods)
+        before = [(await handled(pod, "SubmitMoves"))["OK"] for pod in two.pods]
         await players.more(400)
-    counts = [(await handled(pod, "SubmitMoves"))["OK"] for pod in two.pods]
+        after = [(await handled(pod, "SubmitMoves"))["OK"] for pod in two.pods]
+    counts = [now - then for now, then in zip(after, before, strict=True)]
     assert min(counts) > 0.35 * sum(counts), counts
 
 
@@ -84,9 +89,9 @@ async def test_rolling_restart_fails_no_call(two: Cluster) -> None:
     """While every replica is replaced no call fails, matches go on, and each replica goes within its time."""
     before = {pod.host for pod in two.pods}
     async with matches(two), load(two.proxy.address, tables=TABLES, api_key=API_KEY) as players:
-        await players.more(100)
+        await called(players, *two.pods)
         await two.restart()
-        await players.more(100)
+        await called(players, *two.pods)
     assert len(two.pods) == 2
     assert not before & {pod.host for pod in two.pods}
 
@@ -135,6 +140,50 @@ async def test_health_outlives_the_store(tmp_path: Path) -> None:
         assert pod.process.returncode is None
 
 
+async def test_pods_start_with_certificates(tmp_path: Path, sqlite_url: str) -> None:
+    """With mutual TLS a replica starts and stops by probes that do without gRPC, and the fleet's files let it in."""
+    authority = trustme.CA()
+    own, bots = (authority.issue_cert(name) for name in ("buraco", "fleet"))
+    secrets = {
+        **SECRETS,
+        "buraco-store": {"url": sqlite_url},
+        "tls": {"tls.crt": pem(*own.cert_chain_pems), "tls.key": pem(own.private_key_pem)},
+        "bots": {"tls.crt": pem(*bots.cert_chain_pems), "tls.key": pem(bots.private_key_pem)},
+        "ca": {"ca.crt": pem(authority.cert_pem)},
+    }
+    manifests = chart.rendered(
+        "redis",
+        f"--set=service.port={free_port()},metrics.port={free_port()}",
+        "--set=tls.mode=mtls,tls.existingSecret=tls,tls.clientCa.existingSecret=ca",
+        "--set=fleet.tls.caSecret=ca,fleet.tls.clientSecret=bots",
+    )
+    replica = Pod(one(manifests, "Deployment"), "127.0.0.11", tmp_path / "pod", secrets)
+    fleet = Pod(one(manifests, "Deployment", "buraco-fleet"), "127.0.0.1", tmp_path / "fleet", secrets)
+    host, port = replica.endpoint
+    try:
+        await replica.up()
+        assert await replica.answers("livenessProbe")
+        await fleet.start(*fleet.arguments_for(f"--server={host}:{port}", "--courtesy=0"))
+        ca, certificate, key = (fleet.mounted(path) for path in ("ca/ca.crt", "tls/tls.crt", "tls/tls.key"))
+        files = Tls(ca, certificate, key, "buraco")
+        async with BuracoClient(f"{host}:{port}", tls=files, api_key=API_KEY) as client:
+            table = await client.create_table("buraco-plus-classic", 2, target_score=0)
+            async for _ in client.watch(table.id):
+                pass  # until the match is over
+        await fleet.stop()
+        await replica.stop()
+        assert not await replica.answers("readinessProbe")
+        assert not await replica.answers("livenessProbe")
+    finally:
+        await fleet.kill()
+        await replica.kill()
+
+
+def pem(*blobs: trustme.Blob) -> str:
+    """What a file of certificates or keys holds."""
+    return "".join(blob.bytes().decode() for blob in blobs)
+
+
 async def test_draining_replica_is_not_ready(tmp_path: Path, sqlite_url: str) -> None:
     """A replica that stops says so to the readiness probe, unless it is gone already, and is no longer called."""
     async with cluster(tmp_path / "cluster", sqlite_url, replicas=1) as made:
@@ -151,9 +200,9 @@ async def test_fleet_plays_as_it_is_deployed(tmp_path: Path, sqlite_url: str) ->
     """The bots of the fleet's Deployment take a table's seats, play the match, and give up in order when told to."""
     async with cluster(tmp_path / "cluster", sqlite_url, replicas=2) as made:
         fleet = Pod(one(made.manifests, "Deployment", "buraco-fleet"), "127.0.0.1", tmp_path / "fleet", {})
-        arguments = [option for option in fleet.container["args"] if not option.startswith("--server=")]
         try:
-            await fleet.start(*arguments, f"--server={made.every_address}", "--courtesy=0")
+            # The name of the headless Service resolves in no test: what it stands for takes its place.
+            await fleet.start(*fleet.arguments_for(f"--server={made.every_address}", "--courtesy=0"))
             async with BuracoClient(made.proxy.address, api_key=API_KEY) as client:
                 table = await client.create_table("buraco-plus-classic", 2, target_score=0)
                 async for _ in client.watch(table.id):

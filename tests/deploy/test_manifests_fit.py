@@ -186,6 +186,7 @@ def test_selectors_find_their_pods(arguments: tuple[Any, ...]) -> None:
             wanted = spec["selector"]["matchLabels"].items()
             found = [m for m in manifests if m["kind"] == "Service" and wanted <= m["metadata"]["labels"].items()]
             (service,) = found
+            assert service["metadata"]["labels"][spec["jobLabel"]] == service["metadata"]["labels"]["buraco.io/job"]
             assert {e["port"] for e in spec["endpoints"]} <= {p["name"] for p in service["spec"]["ports"]}
     for constraint in pod_of(arguments)["topologySpreadConstraints"]:
         assert selected(constraint["labelSelector"]["matchLabels"]) == ["buraco"]
