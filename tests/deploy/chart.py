@@ -6,7 +6,6 @@ import functools
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from tests.deploy.programs import DEPLOY, Missing, helm, validator_missing
@@ -48,7 +47,7 @@ def parsed(manifests: str) -> list[Manifest]:
     """Manifests as Kubernetes reads them, in which nothing may stand twice."""
     import yaml
 
-    class Strict(yaml.SafeLoader):  # type: ignore[misc] # it has no types here
+    class Strict(yaml.SafeLoader):
         """Refuses what PyYAML takes: the same key twice in a mapping."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -103,10 +102,3 @@ def run(*arguments: str) -> str:
     if done.returncode:
         raise Refused(done.stderr + done.stdout)
     return done.stdout
-
-
-def file(folder: Path, content: str) -> str:
-    """A file for an option that wants one."""
-    path = folder / "values.yaml"
-    path.write_text(content)
-    return str(path)

@@ -83,7 +83,7 @@ class Cluster:
 @contextlib.asynccontextmanager
 async def cluster(folder: Path, store: str, *, replicas: int) -> AsyncIterator[Cluster]:
     """Replicas as the overlay for Redis has them, on whatever store the URL names."""
-    ports = f"--set=service.port={free_port()},metrics.port={free_port()}"
+    ports = f"--set=service.port={free_port()},metrics.port={free_port()},fleet.metricsPort={free_port()}"
     manifests = tuple(rendered("redis", ports))
     secrets = {**SECRETS, "buraco-store": {"url": store}}
     async with proxy(folder / "proxy", ()) as told:

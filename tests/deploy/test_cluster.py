@@ -153,7 +153,7 @@ async def test_pods_start_with_certificates(tmp_path: Path, sqlite_url: str) -> 
     }
     manifests = chart.rendered(
         "redis",
-        f"--set=service.port={free_port()},metrics.port={free_port()}",
+        f"--set=service.port={free_port()},metrics.port={free_port()},fleet.metricsPort={free_port()}",
         "--set=tls.mode=mtls,tls.existingSecret=tls,tls.clientCa.existingSecret=ca",
         "--set=fleet.tls.caSecret=ca,fleet.tls.clientSecret=bots",
     )

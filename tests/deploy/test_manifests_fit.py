@@ -173,7 +173,7 @@ def test_selectors_find_their_pods(arguments: tuple[Any, ...]) -> None:
     for manifest in manifests:
         kind, spec = manifest["kind"], manifest.get("spec", {})
         if kind == "Service":
-            assert selected(spec["selector"]) == ["buraco"]
+            assert selected(spec["selector"]) == [manifest["metadata"]["name"].removesuffix("-headless")]
         elif kind == "PodDisruptionBudget":
             assert selected(spec["selector"]["matchLabels"]) == ["buraco"]
         elif kind == "Deployment":
@@ -183,11 +183,15 @@ def test_selectors_find_their_pods(arguments: tuple[Any, ...]) -> None:
         elif kind == "HorizontalPodAutoscaler":
             assert one(manifests, spec["scaleTargetRef"]["kind"], spec["scaleTargetRef"]["name"])
         elif kind == "ServiceMonitor":
+            (scraped,) = spec["selector"]["matchExpressions"]
+            assert scraped == {"key": spec["jobLabel"], "operator": "Exists"}
             wanted = spec["selector"]["matchLabels"].items()
-            found = [m for m in manifests if m["kind"] == "Service" and wanted <= m["metadata"]["labels"].items()]
-            (service,) = found
-            assert service["metadata"]["labels"][spec["jobLabel"]] == service["metadata"]["labels"]["buraco.io/job"]
-            assert {e["port"] for e in spec["endpoints"]} <= {p["name"] for p in service["spec"]["ports"]}
+            services = [m for m in manifests if m["kind"] == "Service" and wanted <= m["metadata"]["labels"].items()]
+            found = [m for m in services if scraped["key"] in m["metadata"]["labels"]]
+            jobs = {m["metadata"]["labels"][spec["jobLabel"]]: selected(m["spec"]["selector"]) for m in found}
+            assert jobs == {name: [name] for name in labels}
+            for service in found:
+                assert {e["port"] for e in spec["endpoints"]} <= {p["name"] for p in service["spec"]["ports"]}
     for constraint in pod_of(arguments)["topologySpreadConstraints"]:
         assert selected(constraint["labelSelector"]["matchLabels"]) == ["buraco"]
 
@@ -220,13 +224,13 @@ def test_schema_is_migrated_before_the_start() -> None:
 
 
 def test_policies_open_what_is_needed() -> None:
-    """Callers reach gRPC, Prometheus the metrics, replicas their store and names; bots reach replicas, nobody bots."""
+    """Callers reach gRPC, Prometheus metrics, replicas their store and names; bots reach replicas, no caller bots."""
     for overlay, store in (("redis", 6379), ("postgresql", 5432)):
         spec = one(rendered(overlay), "NetworkPolicy")["spec"]
         assert [rule["ports"][0]["port"] for rule in spec["ingress"]] == ["grpc", "metrics"]
         assert [port["port"] for rule in spec["egress"] for port in rule["ports"]] == [53, 53, store]
         bots = one(rendered(overlay), "NetworkPolicy", "buraco-fleet")["spec"]
-        assert bots["ingress"] == []
+        assert [rule["ports"][0]["port"] for rule in bots["ingress"]] == ["metrics"]
         assert [port["port"] for rule in bots["egress"] for port in rule["ports"]] == [53, 53, "grpc"]
     assert one(rendered("dev"), "NetworkPolicy")["spec"]["egress"] == []
 
