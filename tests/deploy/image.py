@@ -48,6 +48,8 @@ def check_tools() -> None:
 
 def build() -> None:
     """Builds the image of this checkout, and its base where there is none yet."""
+    # Podman notes where its folder lies, and would refuse one that was moved along with the checkout.
+    (_STORAGE / "storage" / "libpod" / "bolt_state.db").unlink(missing_ok=True)
     base = os.environ.get(_OTHER_BASE) or _base()
     _buildah(
         *("build-using-dockerfile", "--isolation", "chroot", "--format", "oci", "--file", str(DEPLOY / "Dockerfile")),
@@ -55,6 +57,8 @@ def build() -> None:
         *_pip_settings(),
         str(ROOT),
     )
+    # The image before this one, and the stage that built: each layer is a whole copy here.
+    _buildah("rmi", "--prune")
 
 
 def described() -> Any:
