@@ -114,7 +114,7 @@ test: setup check .venv/.installed-deploy ## Run every gate, then every test but
 
 # In one process: they are about time, and each has the machine to itself.
 deploy-test: .venv/.installed-cluster $(CHECKOV)/.installed ## Render and check deploy/, run replicas behind a proxy
-	$(BIN)/pytest -n 0 -m "not image" tests/deploy $(TEST_ARGS)
+	$(BIN)/pytest -n 0 -m "not image and not monitoring" tests/deploy $(TEST_ARGS)
 
 image-test: .venv/.installed-deploy ## Build the image without a Docker engine, run it, play a move
 	$(BIN)/pytest -n 0 -m image tests/deploy $(TEST_ARGS)
