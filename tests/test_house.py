@@ -27,7 +27,21 @@ GRPCURL_LOCK = ROOT / "tests" / "grpcurl.lock"
 BENCH_LOCK = ROOT / "tests" / "bench.lock"
 MUTATION_LOCK = ROOT / "tests" / "mutation" / "requirements.lock"
 AUDIT_LOCK = ROOT / "tests" / "audit.lock"
-LOCKS = (RUNTIME_LOCK, DEVELOPMENT_LOCK, GRPCURL_LOCK, BENCH_LOCK, MUTATION_LOCK, AUDIT_LOCK)
+DEPLOY_LOCK, DEPLOY_PROGRAMS_LOCK, DEPLOY_CLUSTER_LOCK, DEPLOY_POLICIES_LOCK = (
+    ROOT / "tests" / "deploy" / f"{name}.lock" for name in ("requirements", "programs", "cluster", "policies")
+)
+LOCKS = (
+    RUNTIME_LOCK,
+    DEVELOPMENT_LOCK,
+    GRPCURL_LOCK,
+    BENCH_LOCK,
+    MUTATION_LOCK,
+    AUDIT_LOCK,
+    DEPLOY_LOCK,
+    DEPLOY_PROGRAMS_LOCK,
+    DEPLOY_CLUSTER_LOCK,
+    DEPLOY_POLICIES_LOCK,
+)
 GENERATED = "clients/python/buraco"
 PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 OWN_PACKAGES = [package for package in PACKAGES if package != GENERATED]
@@ -223,18 +237,21 @@ def test_lock_is_hashed(lock: Path) -> None:
 
 
 def test_locks_agree() -> None:
-    """The development lock holds the runtime lock, file for file, and those of benchmark and mutation change nothing of
-    it, so that all fit into one environment.
+    """The development lock holds the runtime lock, file for file, and what targets add changes nothing of it: all
+    fit into one environment.
     """
     runtime, development = pins(RUNTIME_LOCK), pins(DEVELOPMENT_LOCK)
     assert {name: pin for name, pin in runtime.items() if development.get(name) != pin} == {}
     assert len(runtime) < len(development)
-    assert not pins(GRPCURL_LOCK).keys() & development.keys()
+    for lock in (GRPCURL_LOCK, DEPLOY_PROGRAMS_LOCK, DEPLOY_CLUSTER_LOCK):
+        assert not pins(lock).keys() & development.keys()
     # The same files: on which platforms a lock wants a package is its own affair.
-    for other in (pins(BENCH_LOCK), pins(MUTATION_LOCK)):
-        shared = other.keys() & development.keys()
-        assert {name for name in shared if other[name].version != development[name].version} == set()
-        assert {name for name in shared if other[name].hashes != development[name].hashes} == set()
+    mutation, deploy = pins(MUTATION_LOCK), pins(DEPLOY_LOCK)
+    others = [(other, development) for other in (pins(BENCH_LOCK), mutation, deploy)]
+    for one, other in (*others, (mutation, deploy)):
+        shared = one.keys() & other.keys()
+        assert {name for name in shared if one[name].version != other[name].version} == set()
+        assert {name for name in shared if one[name].hashes != other[name].hashes} == set()
 
 
 @pytest.mark.parametrize(
@@ -246,8 +263,12 @@ def test_locks_agree() -> None:
         (BENCH_LOCK, group("bench")),
         (MUTATION_LOCK, group("mutation")),
         (AUDIT_LOCK, group("audit")),
+        (DEPLOY_LOCK, group("deploy")),
+        (DEPLOY_PROGRAMS_LOCK, group("deploy-programs")),
+        (DEPLOY_CLUSTER_LOCK, group("deploy-cluster")),
+        (DEPLOY_POLICIES_LOCK, group("deploy-policies")),
     ],
-    ids=["runtime", "development", "grpcurl", "bench", "mutation", "audit"],
+    ids=lambda value: value.relative_to(ROOT).as_posix() if isinstance(value, Path) else "",
 )
 def test_lock_is_current(lock: Path, requirements: list[Requirement]) -> None:
     """A lock pins every requirement of pyproject.toml at a version that pyproject.toml allows."""

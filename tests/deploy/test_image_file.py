@@ -1,0 +1,40 @@
+"""What the Dockerfile says, as far as that can be told without building it; `make image-test` builds and runs it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+
+import pytest
+
+from tests.deploy.programs import DEPLOY, ROOT, Missing, hadolint
+
+DOCKERFILE = DEPLOY / "Dockerfile"
+
+
+def test_linter_finds_no_fault() -> None:
+    """The linter has nothing to say, and nothing is kept from it."""
+    try:
+        linter = hadolint()
+    except Missing as reason:
+        pytest.skip(str(reason))
+    done = subprocess.run(
+        [linter, "--no-color", "--disable-ignore-pragma", DOCKERFILE], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_base_can_be_pinned() -> None:
+    """Both stages are on the one base image that the arguments name, by digest if need be; no registry is named."""
+    text = DOCKERFILE.read_text()
+    assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == ["${PYTHON_IMAGE}${PYTHON_DIGEST}"] * 2
+    assert re.findall(r"^ARG PYTHON_IMAGE=(\S+)", text, re.MULTILINE) == ["python:3.13-slim"]
+
+
+def test_versions_agree() -> None:
+    """Image, chart and distribution have one version."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert re.findall(r"^ARG VERSION=(\S+)", DOCKERFILE.read_text(), re.MULTILINE) == [version]
+    about = (DEPLOY / "helm" / "buraco" / "Chart.yaml").read_text()
+    assert re.findall(r"^appVersion: (\S+)", about, re.MULTILINE) == [version]
