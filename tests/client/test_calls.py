@@ -66,6 +66,14 @@ async def test_reads_are_repeated(client: BuracoClient, script: Script) -> None:
     assert (await client.get_table("t")).id == "t"
 
 
+async def test_call_that_the_server_cancels_is_repeated(client: BuracoClient, script: Script) -> None:
+    """A replica that stops may cancel calls it has not begun: a submit goes out again, the very same request."""
+    script.on("SubmitMoves", refuse(grpc.StatusCode.CANCELLED, ""), SUBMITTED)
+    assert await client.seat("t", 0, "token").submit([DRAW], 7) == SUBMITTED
+    first, second = script.requests["SubmitMoves"]
+    assert first == second
+
+
 async def test_refusals_are_not_repeated(client: BuracoClient, script: Script) -> None:
     """What the service decided stands: a broken rule is raised at once, with the call's request id."""
     script.on("SubmitMoves", refuse(grpc.StatusCode.FAILED_PRECONDITION, "GAP"), SUBMITTED)

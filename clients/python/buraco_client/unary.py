@@ -30,9 +30,10 @@ class Caller:
     """Makes calls within a deadline.
 
     UNAVAILABLE is tried again, after the time that the service asks for, and RESOURCE_EXHAUSTED where it
-    does; so is ABORTED where the caller did not ask for a certain revision. All calls of the contract may be
-    repeated: reads change nothing, and the others carry a request id, under which the service answers a
-    repeat with the first answer.
+    does; so is CANCELLED, with which a replica that stops may end what it has not begun to serve, and ABORTED
+    where the caller did not ask for a certain revision. All calls of the contract may be repeated: reads
+    change nothing, and the others carry a request id, under which the service answers a repeat with the first
+    answer.
     """
 
     def __init__(self, timeout: float, backoff: Backoff, metadata: Metadata = ()) -> None:
@@ -75,6 +76,8 @@ def retry_delay(failure: BuracoError, backoff: Backoff, failures: int, revision:
     """Seconds to wait before the same call is worth another try; None when it is not."""
     curable = (
         failure.code is grpc.StatusCode.UNAVAILABLE
+        # Not by the caller: that would have been asyncio's CancelledError.
+        or failure.code is grpc.StatusCode.CANCELLED
         # The call lost a race against another change; nothing of it was written.
         or (failure.code is grpc.StatusCode.ABORTED and revision is None)
         or (failure.code is grpc.StatusCode.RESOURCE_EXHAUSTED and failure.retry_after is not None)
