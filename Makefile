@@ -87,14 +87,17 @@ mutation: setup .venv/.installed-mutation ## Break the rules bit by bit: do test
 vectors: setup ## Check a server by the language-neutral cases (VECTORS_ARGS='--server host:port')
 	$(BIN)/python -m tests.vectors $(VECTORS_ARGS)
 
-soak: setup ## Run the long tests that `make test` leaves out
-	$(BIN)/pytest -m slow --timeout 1800
+soak: setup ## Let bots play on each store while replicas are killed: is a move lost? (SOAK_ARGS=…)
+	GRPC_ENABLE_FORK_SUPPORT=false $(BIN)/python -m tests.soak $(SOAK_ARGS)
 
 # ---- gates -----------------------------------------------------------------------------------------
 
-.PHONY: test check check-format check-lint check-types check-imports check-protos
+.PHONY: test test-slow check check-format check-lint check-types check-imports check-protos
 test: setup check ## Run every gate, then every test but the slow ones (TEST_ARGS=…)
 	$(BIN)/pytest -n 2 $(TEST_ARGS)
+
+test-slow: setup ## Run the long tests that `make test` leaves out (TEST_ARGS=…)
+	$(BIN)/pytest -m slow --timeout 1800 $(TEST_ARGS)
 
 check: check-format check-lint check-types check-imports check-protos ## Run every gate that runs no code of ours
 
@@ -179,8 +182,9 @@ protos-baseline: setup ## Declare today's contract the one that must not break
 # ---- documentation ---------------------------------------------------------------------------------
 
 .PHONY: readme
-readme: setup ## Write the table of settings in README.md anew
+readme: setup ## Write the tables of README.md and deploy/CAPACITY.md anew that come from elsewhere
 	$(BIN)/python -m tests.tools.readme
+	$(BIN)/python -m tests.tools.capacity
 
 # ---- locks -----------------------------------------------------------------------------------------
 
