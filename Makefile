@@ -103,14 +103,17 @@ mutation: setup .venv/.installed-mutation ## Break the rules bit by bit: do test
 vectors: setup ## Check a server by the language-neutral cases (VECTORS_ARGS='--server host:port')
 	$(BIN)/python -m tests.vectors $(VECTORS_ARGS)
 
-soak: setup ## Run the long tests that `make test` leaves out
-	$(BIN)/pytest -m slow --timeout 1800
+soak: setup ## Let bots play on each store while replicas are killed: is a move lost? (SOAK_ARGS=…)
+	GRPC_ENABLE_FORK_SUPPORT=false $(BIN)/python -m tests.soak $(SOAK_ARGS)
 
 # ---- gates -----------------------------------------------------------------------------------------
 
-.PHONY: test deploy-test image-test check check-format check-lint check-types check-imports check-protos
+.PHONY: test test-slow deploy-test image-test check check-format check-lint check-types check-imports check-protos
 test: setup check .venv/.installed-deploy ## Run every gate, then every test but the slow ones (TEST_ARGS=…)
 	$(BIN)/pytest -n 2 $(TEST_ARGS)
+
+test-slow: setup ## Run the long tests that `make test` leaves out (TEST_ARGS=…)
+	$(BIN)/pytest -m slow --timeout 1800 $(TEST_ARGS)
 
 # In one process: they are about time, and each has the machine to itself.
 deploy-test: .venv/.installed-cluster $(CHECKOV)/.installed ## Render and check deploy/, run replicas behind a proxy
@@ -230,8 +233,9 @@ dashboard: setup ## Write deploy/grafana/buraco.json anew from its code
 # ---- documentation ---------------------------------------------------------------------------------
 
 .PHONY: readme
-readme: setup ## Write the table of settings in README.md anew
+readme: setup ## Write the tables of README.md and deploy/CAPACITY.md anew that come from elsewhere
 	$(BIN)/python -m tests.tools.readme
+	$(BIN)/python -m tests.tools.capacity
 
 # ---- locks -----------------------------------------------------------------------------------------
 

@@ -9,15 +9,46 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
+
+_START = 60.0
 
 
-def processor_seconds(pid: int) -> float:
-    """What a process has used so far; 0 where the system does not tell (not Linux)."""
+def processor_seconds(pid: int, *, with_children: bool = False) -> float:
+    """What a process has used so far, if asked for with its children that ended; 0 where that is not to be known."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:
+    except OSError:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, fields[11 : 15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid: int) -> int:
+    """The memory of a process; 0 where the system does not tell (not Linux)."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def start_service(
+    ready: Path, *options: str, output: IO[bytes] | None = None, **environment: str
+) -> subprocess.Popen[bytes]:
+    """Starts `buraco serve` with these options and these settings alone; `ready` is its ready file."""
+    command = [sys.executable, "-m", "buraco_service", "serve", "--ready-file", str(ready), *options]
+    others = {name: value for name, value in os.environ.items() if not name.startswith("BURACO_")}
+    return subprocess.Popen(command, env=others | environment, stdout=output, stderr=output)
+
+
+def when_ready(process: subprocess.Popen[bytes], ready: Path) -> dict[str, Any]:
+    """What the ready file says, as soon as it is there. Raises SystemExit when the service does not start."""
+    deadline = time.monotonic() + _START
+    while not ready.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit("the service did not start")
+        time.sleep(0.02)
+    said: dict[str, Any] = json.loads(ready.read_text())
+    return said
 
 
 @contextlib.contextmanager
@@ -25,17 +56,10 @@ def service_process(store: str | None = None) -> Iterator[tuple[str, int]]:
     """`buraco serve` in a process of its own: its address and process id. No store named: a new SQLite file."""
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.json"
-        command = [
-            *(sys.executable, "-m", "buraco_service", "serve", "--port", "0", "--metrics-port", "0"),
-            *("--store", store or f"sqlite:///{folder}/bench.db", "--ready-file", str(ready), "--log-level", "error"),
-        ]
-        with subprocess.Popen(command) as process:
+        options = ["--port", "0", "--metrics-port", "0", "--store", store or f"sqlite:///{folder}/bench.db"]
+        with start_service(ready, *options, "--log-level", "error") as process:
             try:
-                while not ready.exists():
-                    if process.poll() is not None:
-                        raise SystemExit("the service did not start")
-                    time.sleep(0.02)
-                yield json.loads(ready.read_text())["address"], process.pid
+                yield when_ready(process, ready)["address"], process.pid
             finally:
                 process.terminate()
                 process.wait(30)

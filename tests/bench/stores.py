@@ -26,7 +26,7 @@ async def measure_stores(seconds: float, rounds: int) -> None:
     logs.configure("error")
     print(f"stores: {IN_FLIGHT} commits of 1.5 KB in flight, each table's log pruned")
     print(f"  {'':34}{'commits/s':>10}{'µs CPU':>8}{'list of 50, ms':>16}")
-    for place in PLACES:
+    for place in PLACES.values():
         with tempfile.TemporaryDirectory() as folder, place(Path(folder)) as url:
             store = await open_store(url)
             measured = [await _measure(store, seconds) for _ in range(rounds)]
@@ -101,11 +101,11 @@ def _postgres(folder: Path) -> Iterator[str]:
         yield server.url(server.emptied_database())
 
 
-PLACES: tuple[Callable[[Path], contextlib.AbstractContextManager[str]], ...] = (
-    _sqlite,
-    _valkey,
-    _valkey_every_second,
-    _valkey_cluster,
-    _postgres,
-)
-"""What makes an empty store in a folder and gives its URL."""
+PLACES: dict[str, Callable[[Path], contextlib.AbstractContextManager[str]]] = {
+    "sqlite": _sqlite,
+    "valkey": _valkey,
+    "valkey-everysec": _valkey_every_second,
+    "valkey-cluster": _valkey_cluster,
+    "postgresql": _postgres,
+}
+"""By name, what makes an empty store in a folder and gives its URL."""

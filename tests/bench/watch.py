@@ -31,7 +31,7 @@ async def measure_watch(rounds: int) -> None:
     print(f"watch: ms from a move's sending to its answer and to a watcher, {MOVES * rounds} moves, two processes")
     print(f"  {'':34}{'answer':>16}{'same replica':>16}{'other replica':>16}")
     print(f"  {'':34}" + f"{'median':>10}{'p99':>6}" * 3)
-    for place in PLACES:
+    for place in PLACES.values():
         with tempfile.TemporaryDirectory() as folder, place(Path(folder)) as url:
             with service_process(url) as (one, _), service_process(url) as (other, _):
                 columns = await _measure(one, other, MOVES * rounds)

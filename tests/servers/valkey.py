@@ -103,19 +103,20 @@ class Valkey:
 
     def command(self, *words: str | bytes | int) -> Any:
         """The server's answer to a command. Raises hiredis.ReplyError for an error."""
-        return _command(self.port, *words)
+        return command(self.port, *words)
 
     def _answers(self, port: int) -> bool:
         """Whether it can be called, and is not another at the same port; or has ended."""
         assert self._process is not None
         own = b"process_id:%d\r" % self._process.pid
         try:
-            return self._process.poll() is not None or own in _command(port, "INFO", "server")
+            return self._process.poll() is not None or own in command(port, "INFO", "server")
         except (OSError, hiredis.ReplyError):
             return False
 
 
-def _command(port: int, *words: str | bytes | int) -> Any:
+def command(port: int, *words: str | bytes | int) -> Any:
+    """The answer of the server at this port to a command. Raises hiredis.ReplyError for an error."""
     reader = hiredis.Reader()
     with socket.create_connection(("127.0.0.1", port), _PATIENCE) as connection:
         connection.sendall(hiredis.pack_command(words))  # type: ignore[arg-type]

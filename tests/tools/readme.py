@@ -1,4 +1,4 @@
-"""`make readme`: writes the table of settings in README.md as the code declares them."""
+"""Part of `make readme`: writes the table of settings in README.md as the code declares them."""
 
 import re
 from pathlib import Path

@@ -1,0 +1,127 @@
+"""`make soak`: bots at many tables of two replicas, one of which is killed now and then. Is anything lost?
+
+For each store: a replica is killed (SIGKILL) or stopped (SIGTERM) now and then and comes back, never both at once, for
+the first part of the time; the last part is calm, for the growth of memory to be seen. Bots play through PlayTable or
+SubmitMoves with WatchTable, at some tables two of them for one seat; a new table follows on each that is finished. In
+the end every table whose creation was acknowledged has to be in the store, sound, with every acknowledged move in its
+place, and no other. The status is 1 where it is not, or where an error reached a bot in spite of its client's tries.
+"""
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from buraco_service.stores.urls import open_store
+from tests.bench.stores import PLACES
+from tests.servers import postgres, valkey
+from tests.soak.audit import audit
+from tests.soak.faults import Faults
+from tests.soak.ledger import Ledger
+from tests.soak.load import KINDS, Load
+from tests.soak.memory import measure_memory
+from tests.soak.meters import meter_of
+from tests.soak.replicas import Replica, running_replicas
+from tests.soak.report import Outcome, report
+from tests.soak.storage import measure_storage
+
+_MISSING: Final[dict[str, Callable[[], str | None]]] = {
+    "sqlite": lambda: None,
+    "valkey": valkey.missing,
+    "postgresql": postgres.missing,
+}
+"""The stores, and what tells why a server for one cannot be had here."""
+_CALM = 0.35
+"""The part of the time at its end without faults."""
+
+
+def main() -> int:
+    """Measure and print; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--store", choices=_MISSING, action="append", help="this store alone; may be repeated")
+    parser.add_argument("--seconds", type=float, default=75.0, help="time of the load on each store (default 75)")
+    parser.add_argument("--tables", type=int, default=100, help="tables played at a time (default 100)")
+    parser.add_argument("--pause", type=float, default=0.5, help="seconds a bot thinks, on average (default 0.5)")
+    parser.add_argument("--fault-every", type=float, default=8.0, help="seconds between faults, 0: none (default 8)")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="tables of this kind alone; may be repeated")
+    parser.add_argument("--seed", default="soak", help="of bots, pauses and faults")
+    parser.add_argument("--only", choices=("load", "memory", "storage"), default="load", help="what is measured")
+    arguments = parser.parse_args()
+    if arguments.only == "memory":
+        asyncio.run(measure_memory())
+        return 0
+    stores = [store for store in arguments.store or _MISSING if _can_be_had(store)]
+    if arguments.only == "storage":
+        for store in stores:
+            asyncio.run(measure_storage(store, PLACES[store]))
+        return 0
+    faultless = True
+    for store in stores:
+        outcome = asyncio.run(_soak(store, arguments))
+        print(report(outcome), end="\n\n", flush=True)
+        faultless = faultless and outcome.faultless
+    return 0 if faultless else 1
+
+
+def _can_be_had(store: str) -> bool:
+    reason = _MISSING[store]()
+    if reason is not None:
+        print(f"{store} is left out: {reason}")
+    return reason is None
+
+
+async def _soak(store: str, arguments: argparse.Namespace) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="buraco-soak-") as name:
+        folder = Path(name)
+        place = folder / "store"
+        place.mkdir()
+        with PLACES[store](place) as url, running_replicas(folder, url) as replicas:
+            meter = meter_of(url)
+            before = await meter.read()
+            used = sum(replica.processor_seconds for replica in replicas)
+            driver = time.process_time()
+            ledger = Ledger(arguments.pause, random.Random(f"{arguments.seed}/pauses"))
+            target = "ipv4:" + ",".join(replica.address for replica in replicas)
+            load = Load(target, ledger, arguments.seed)
+            faults = Faults(replicas, arguments.fault_every, random.Random(f"{arguments.seed}/faults"))
+            begun = time.monotonic()
+            load.begin(arguments.tables, arguments.kind or list(KINDS))
+            sampling = asyncio.create_task(_sample(replicas))
+            calm = begun + (1 - _CALM) * arguments.seconds
+            if arguments.fault_every:
+                await faults.strike(calm)
+            await asyncio.sleep(begun + arguments.seconds - time.monotonic())
+            await load.end()
+            seconds = time.monotonic() - begun
+            sampling.cancel()
+            used = sum(replica.processor_seconds for replica in replicas) - used
+            driver = time.process_time() - driver
+            after = await meter.read()
+            counted = sum([await asyncio.to_thread(replica.counted) for replica in replicas], Counter[str]())
+            await load.close()
+            opened = await open_store(url)
+            findings = await audit(opened, ledger)
+            await opened.close()
+        complaints = [line for replica in replicas for line in replica.complaints()]
+    return Outcome(
+        *(store, arguments.tables, seconds, calm, ledger, faults, replicas, before, after, used, driver),
+        *(counted, findings, complaints),
+    )
+
+
+async def _sample(replicas: Sequence[Replica]) -> None:
+    while True:
+        for replica in replicas:
+            replica.sample()
+        await asyncio.sleep(1.0)
+
+
+sys.exit(main())

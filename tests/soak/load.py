@@ -1,0 +1,122 @@
+"""Tables that bots play at, as many at a time as asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Final
+
+from buraco_bots.bot import Bot, make
+from buraco_bots.registry import load
+from buraco_client import BuracoClient, BuracoError
+from buraco_rules.presets import PRESETS
+from buraco_service.codec.rule_sets import rule_set_to_pb
+from tests.service.scripts import short_rules
+from tests.soak.ledger import Ledger, Over
+from tests.soak.seats import NotedSeat, play_by_calls, play_on_stream
+from tests.soak.wire import Wire
+
+TABLES_A_CLIENT: Final = 25
+_SHORT: Final = rule_set_to_pb(short_rules(24))
+_BOTS: Final = [load(name) for name in ("random", "random", "random", "greedy")]
+_OPENED_TOGETHER: Final = 8
+_AFTER_ERROR: Final = 1.0
+
+Play = Callable[[NotedSeat, Bot], Coroutine[None, None, None]]
+
+
+KINDS: Final[dict[str, tuple[tuple[Play, ...], tuple[Play, ...]]]] = {
+    "streams": ((play_on_stream,), (play_on_stream,)),
+    "calls": ((play_by_calls,), (play_by_calls,)),
+    "mixed": ((play_on_stream,), (play_by_calls,)),
+    "contested": ((play_on_stream, play_by_calls), (play_on_stream,)),
+}
+"""How the even seats of a table are played and the odd ones; of two ways in one seat each is tried by a bot of its own,
+with the same token."""
+
+
+class Load:
+    """Bots at tables of the service at `target`, any name that gRPC resolves."""
+
+    def __init__(self, target: str, ledger: Ledger, seed: str) -> None:
+        self._target = target
+        self._ledger = ledger
+        self._seed = seed
+        self._clients: list[BuracoClient] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._opening = asyncio.Semaphore(_OPENED_TOGETHER)
+        self._opened = 0
+
+    @property
+    def client(self) -> BuracoClient:
+        """Any of the clients."""
+        return self._clients[0]
+
+    def begin(self, tables: int, kinds: Sequence[str]) -> None:
+        """Open so many tables, of these kinds in turn, and go on: where a match is over, the next table is opened."""
+        wire = Wire(self._ledger.attempts)
+        for number in range(tables):
+            if number % TABLES_A_CLIENT == 0:
+                # Channels to the same addresses would share connections otherwise.
+                self._clients.append(BuracoClient(self._target, options={"grpc.use_local_subchannel_pool": 1}))
+                wire.observe(self._clients[-1])
+            self._tasks.append(asyncio.create_task(self._go_on(self._clients[-1], KINDS[kinds[number % len(kinds)]])))
+
+    async def end(self) -> None:
+        """Let the moves under way be answered, and part. Raises what made a bot fail, apart from BuracoErrors."""
+        await self._ledger.close()
+        for task in self._tasks:
+            task.cancel()
+        ends = await asyncio.gather(*self._tasks, return_exceptions=True)
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for client in self._clients:
+            await client.close()
+
+    async def _go_on(self, client: BuracoClient, ways: tuple[tuple[Play, ...], ...]) -> None:
+        while not self._ledger.closing:
+            try:
+                await self._play(client, ways)
+            except* BuracoError as group:
+                for error in _leaves(group):
+                    self._ledger.failed(error)
+                await asyncio.sleep(_AFTER_ERROR)
+            except* Over:
+                pass
+
+    async def _play(self, client: BuracoClient, ways: tuple[tuple[Play, ...], ...]) -> None:
+        """One table from its opening to the end of its match."""
+        number = self._opened
+        self._opened += 1
+        rng = random.Random(f"{self._seed}/{number}")
+        async with self._opening:
+            seats = await self._sit_down(client, number)
+        table_id = seats[0].table_id
+        async with asyncio.TaskGroup() as players:
+            for seat in seats:
+                for play in ways[seat.seat % 2]:
+                    bot = make(_BOTS[(number + seat.seat) % len(_BOTS)], random.Random(rng.random()))
+                    players.create_task(play(seat, bot))
+        self._ledger.finished.add(table_id)
+
+    async def _sit_down(self, client: BuracoClient, number: int) -> Sequence[NotedSeat]:
+        """A new table whose seats are all taken: of every three, one is a short deal and two are whole matches."""
+        rules = _SHORT if number % 3 == 0 else PRESETS[number % len(PRESETS)].id
+        table = await client.create_table(rules, 4 if number % 2 else 2, target_score=0 if number % 3 == 0 else None)
+        self._ledger.tables[table.id] = []
+        return [
+            NotedSeat(await client.join_table(table.id, f"bot {seat.seat}", seat=seat.seat), self._ledger)
+            for seat in table.seats
+        ]
+
+
+def _leaves(group: BaseExceptionGroup[BuracoError]) -> list[BuracoError]:
+    found: list[BuracoError] = []
+    for error in group.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found

@@ -1,0 +1,161 @@
+"""The figures of one load as a table."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.soak.audit import Findings
+from tests.soak.faults import Faults
+from tests.soak.ledger import Ledger, Timed
+from tests.soak.meters import Reading
+from tests.soak.replicas import Replica, Sample
+
+_MIB = 1 << 20
+_WIDTH = 1000
+# The client cancels its own streams when they have done their duty.
+_BY_OURSELVES = ("PlayTable: CANCELLED", "WatchTable: CANCELLED")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that a load leaves behind."""
+
+    store: str
+    tables_at_a_time: int
+    seconds: float
+    calm: float
+    """When the last fault was over, by `time.monotonic`."""
+    ledger: Ledger
+    faults: Faults
+    replicas: Sequence[Replica]
+    before: Reading
+    after: Reading
+    replica_seconds: float
+    driver_seconds: float
+    """Processor time of the replicas, and of the bots' process."""
+    counted: Counter[str]
+    """What the metrics of the replicas counted."""
+    findings: Findings
+    complaints: Sequence[str]
+    """What replicas logged as errors."""
+
+    @property
+    def faultless(self) -> bool:
+        """Whether nothing was lost, no bot was told of an error, and no replica logged one."""
+        return self.findings.faultless and not self.ledger.errors and not self.complaints
+
+
+def report(outcome: Outcome) -> str:
+    """The table, line by line."""
+    rows = [*_rates(outcome), *_latencies(outcome), *_errors(outcome), *_memory(outcome), *_storage(outcome)]
+    rows += _losses(outcome)
+    width = max(len(name) for name, _ in rows)
+    title = f"{outcome.store}: {outcome.tables_at_a_time} tables at a time for {outcome.seconds:.0f} s, 2 replicas"
+    lines = [title, *(f"  {name:<{width}}  {value}" for name, value in rows)]
+    lines += [
+        f"  ! {line}" for line in [*outcome.findings.first[:10], *[line[:_WIDTH] for line in outcome.complaints[:3]]]
+    ]
+    return "\n".join(lines)
+
+
+def _rates(outcome: Outcome) -> list[tuple[str, str]]:
+    ledger, moves = outcome.ledger, max(1, len(outcome.ledger.moves))
+    calls = sum(count for name, count in ledger.attempts.items() if not name.endswith((": opened", *_BY_OURSELVES)))
+    kills = [fault.kill for fault in outcome.faults.struck]
+    store_seconds = outcome.after.processor - outcome.before.processor
+    return [
+        ("replicas killed / stopped in order", f"{kills.count(True)} / {kills.count(False)}"),
+        ("moves/s acknowledged", f"{moves / outcome.seconds:.0f}"),
+        ("calls/s (and moves on streams)", f"{calls / outcome.seconds:.0f}"),
+        (
+            "processor time a move, ms",
+            f"replicas {1e3 * outcome.replica_seconds / moves:.2f}, store {1e3 * store_seconds / moves:.2f}",
+        ),
+        ("the bots' process was busy for", f"{outcome.driver_seconds / outcome.seconds:.0%} of the time"),
+        ("bytes down a move on streams", f"{ledger.received / max(1, ledger.played):.0f}, all seats together"),
+    ]
+
+
+def _latencies(outcome: Outcome) -> list[tuple[str, str]]:
+    faults = outcome.faults
+    within = [move for move in outcome.ledger.moves if faults.during(*move)]
+    without = [move for move in outcome.ledger.moves if not faults.during(*move)]
+    away = sum(fault.end - fault.begin for fault in faults.struck)
+    return [
+        ("latency of a move, ms", _quantiles(without)),
+        ("… while a replica is away", f"{_quantiles(within)} ({away:.0f} s in all)"),
+    ]
+
+
+def _quantiles(moves: Sequence[Timed]) -> str:
+    if not moves:
+        return "none"
+    took = sorted(1e3 * (move.end - move.begin) for move in moves)
+    middle, high = took[len(took) // 2], took[min(len(took) - 1, len(took) * 99 // 100)]
+    return f"p50 {middle:.1f}, p99 {high:.1f}, max {took[-1]:.0f}; {len(took)} moves"
+
+
+def _errors(outcome: Outcome) -> list[tuple[str, str]]:
+    ledger = outcome.ledger
+    opened = sum(count for name, count in ledger.attempts.items() if name.endswith(": opened"))
+    expected = (": OK", ": opened", *_BY_OURSELVES)
+    tries = {name: count for name, count in ledger.attempts.items() if not name.endswith(expected)}
+    return [
+        ("errors that reached a bot", _counts(ledger.errors)),
+        ("errors before the client's next try", _counts(tries)),
+        ("moves that came too late (contested seats)", str(ledger.conflicts)),
+        (
+            "lost races in the store, operations of it",
+            f"{outcome.counted['buraco_store_conflicts_total']}, {outcome.counted['buraco_store_operations_total']}",
+        ),
+        ("streams opened again", str(opened - ledger.streams)),
+    ]
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "0"
+
+
+def _memory(outcome: Outcome) -> list[tuple[str, str]]:
+    rows = []
+    for replica in outcome.replicas:
+        last = [sample for sample in replica.samples if sample.life == replica.lives and sample.at > outcome.calm]
+        text = f"{replica.samples[0].resident / _MIB:.0f} at first"
+        if len(last) > 2:
+            text += (
+                f", {last[-1].resident / _MIB:.0f} at the end, where it grew by {_growth(last):+.1f} a minute"
+                f" for {last[-1].at - last[0].at:.0f} s"
+            )
+        rows.append((f"memory of {replica.name}, MiB", text))
+    return rows
+
+
+def _growth(samples: Sequence[Sample]) -> float:
+    """MiB a minute, by least squares."""
+    slope, _ = statistics.linear_regression(
+        [sample.at / 60 for sample in samples], [sample.resident / _MIB for sample in samples]
+    )
+    return slope
+
+
+def _storage(outcome: Outcome) -> list[tuple[str, str]]:
+    tables, moves = max(1, outcome.findings.tables), max(1, outcome.findings.moves)
+    grown, logged = outcome.after.size - outcome.before.size, outcome.after.logged - outcome.before.logged
+    size = f"{grown / _MIB:.1f} MiB more: {grown / tables / 1024:.1f} KiB a table, {grown / moves:.0f} B a move"
+    rows = [("size of the store", size)]
+    if logged:
+        rows.append(("its durable log", f"{logged / _MIB:.1f} MiB more: {logged / moves:.0f} B a move"))
+    return rows
+
+
+def _losses(outcome: Outcome) -> list[tuple[str, str]]:
+    findings = outcome.findings
+    return [
+        ("tables", f"{findings.tables}, {findings.finished} of them finished, {findings.moves} moves"),
+        ("tables lost / unsound", f"{findings.lost_tables} / {findings.unsound}"),
+        ("moves lost / made twice", f"{findings.lost_moves} / {findings.doubled_moves}"),
+        ("errors in the replicas' logs", str(len(outcome.complaints))),
+    ]

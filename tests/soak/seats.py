@@ -1,0 +1,124 @@
+"""Seats that note every move, and two ways for a bot to play one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from buraco.v1 import move_pb2, table_pb2, table_service_pb2
+from buraco_bots.bot import Bot, ask
+from buraco_bots.codec import move_from_message, move_to_message, view_from_message
+from buraco_bots.player import play_seat
+from buraco_client import BuracoError, PlaySession, PlayUpdate, RevisionStale, Seat, Update
+from tests.soak.ledger import Ledger, name_of
+
+_WITHIN_TURN: Final = {"drew", "took_pile", "melded", "laid_off", "wild_moved"}
+
+
+class _Session(PlaySession):
+    """A play session that notes every move and every try of it."""
+
+    def __init__(self, seat: NotedSeat, legal_moves: bool) -> None:
+        super().__init__(seat._connection, seat.table_id, seat._token, legal_moves)
+        self._seat = seat
+
+    async def submit(
+        self,
+        moves: Iterable[move_pb2.Move],
+        revision: int | None = None,
+        *,
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> int:
+        made = list(moves)
+
+        async def send() -> int:
+            return await super(_Session, self).submit(made, revision, request_id=request_id, timeout=timeout)
+
+        self._seat.ledger.played += 1
+        return await self._seat.ledger.move(self._seat.table_id, self._seat.seat, made, send)
+
+    async def _exchange(self, *arguments: Any) -> int:
+        try:
+            answer = await super()._exchange(*arguments)
+        except BuracoError as error:
+            self._seat.ledger.attempts[f"move on a stream: {name_of(error)}"] += 1
+            raise
+        self._seat.ledger.attempts["move on a stream: OK"] += 1
+        return answer
+
+
+class NotedSeat(Seat):
+    """A seat whose moves are noted."""
+
+    def __init__(self, seat: Seat, ledger: Ledger) -> None:
+        super().__init__(seat._connection, seat.table_id, seat.seat, seat._token, seat.table)
+        self.ledger = ledger
+
+    def play(self, *, legal_moves: bool = True) -> PlaySession:
+        """A stream whose moves are noted."""
+        return _Session(self, legal_moves)
+
+    async def submit(
+        self,
+        moves: Iterable[move_pb2.Move],
+        revision: int | None = None,
+        *,
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> table_service_pb2.SubmitMovesResponse:
+        """As any seat's, noted."""
+        made = list(moves)
+        answer = table_service_pb2.SubmitMovesResponse()
+
+        async def send() -> int:
+            nonlocal answer
+            answer = await super(NotedSeat, self).submit(made, revision, request_id=request_id, timeout=timeout)
+            return answer.revision
+
+        await self.ledger.move(self.table_id, self.seat, made, send)
+        return answer
+
+
+async def play_on_stream(seat: NotedSeat, bot: Bot) -> None:
+    """PlayTable, as bots do."""
+
+    def notice(update: PlayUpdate) -> None:
+        seat.ledger.received += update.ByteSize()
+
+    seat.ledger.streams += 1
+    await play_seat(seat, bot, notice)
+
+
+async def play_by_calls(seat: NotedSeat, bot: Bot) -> None:
+    """WatchTable, ListLegalMoves and SubmitMoves, as frontends do."""
+    seat.ledger.streams += 1
+    async with seat.watch() as watch:
+        async for update in watch:
+            if _may_pass_turn(update):
+                await _play_turn(seat, bot)
+
+
+async def _play_turn(seat: NotedSeat, bot: Bot) -> None:
+    """Moves for as long as the seat is to move."""
+    made = 0
+    while True:
+        legal = await seat.legal_moves()
+        if not legal.moves:
+            return
+        seen = await seat.view()
+        if seen.revision != legal.revision:
+            continue
+        move = ask(bot, view_from_message(seen.view), [move_from_message(move) for move in legal.moves], made)
+        try:
+            await seat.submit([move_to_message(move)], legal.revision)
+        except RevisionStale:
+            continue
+        made += 1
+
+
+def _may_pass_turn(update: Update) -> bool:
+    """Whether it may be another's turn after the update than before it."""
+    if not isinstance(update, table_pb2.Events):
+        return True
+    return any([event.WhichOneof("event") not in _WITHIN_TURN for event in update.events])
