@@ -70,8 +70,12 @@ def traced(tmp_path: Path) -> Iterator[Traced]:
     programs: list[Program] = []
 
     def start(endpoint: str, **environment: str) -> Program:
-        asked = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{endpoint}", "BURACO_STORE": f"sqlite:///{tmp_path}/tables.db"}
-        programs.append(Program(tmp_path, **asked, **environment))
+        asked: dict[str, Any] = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{endpoint}",
+            "BURACO_STORE": f"sqlite:///{tmp_path}/tables.db",
+            **environment,
+        }
+        programs.append(Program(tmp_path, **asked))
         return programs[-1]
 
     yield start
