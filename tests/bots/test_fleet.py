@@ -98,12 +98,12 @@ async def test_what_a_fleet_counts(client: BuracoClient) -> None:
         return metrics.registry.get_sample_value(name, labels)
 
     table = await client.create_table("buraco-plus-classic", 2, target_score=0)
-    waiting = await client.create_table("buraco-plus-classic", 4, target_score=0)
     person = await client.join_table(table.id, "person")
     async with running(client, Limits(2, 0.0, 60.0, 10.0), metrics=metrics):
         moves = asyncio.create_task(play_seat(person, GreedyBot(Random(1))))
         await finished(client, table.id)
         await moves
+        waiting = await client.create_table("buraco-plus-classic", 4, target_score=0)
         await until(client, waiting.id, ["greedy", "greedy", "", ""])
         assert value("buraco_fleet_seats") == 2
     assert value("buraco_fleet_seats") == 0
