@@ -1,7 +1,6 @@
 """A hand sorted by what melds are made of."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from buraco_rules.cards import ACE, KING, RANK, SUIT, TWO, TWOS
@@ -23,9 +22,8 @@ class SortedHand(NamedTuple):
     """What can act as a wild, 0 (nothing) first."""
 
 
-@lru_cache(1024)
 def sort_hand(hand: tuple[int, ...]) -> SortedHand:
-    """Sort a hand given in ascending order. Remembered, because a turn looks at the same hand several times."""
+    """Sort a hand given in ascending order."""
     places = [0, 0, 0, 0, 0]
     by_rank: list[tuple[int, ...]] = [()] * (KING + 1)
     for card in hand:
