@@ -116,12 +116,15 @@ async def test_under_load(load: tuple[Prometheus, Valkey, list[str]], promtool: 
     for address in addresses:
         text = await asyncio.to_thread(get, f"http://{address}/metrics")
         check(promtool, "check", "metrics", standard_input=text.encode())
-    empty = []
-    for panel in BOARD["panels"]:
-        for target in panel.get("targets", ()):
-            if not await prometheus.query(as_grafana_asks(target["expr"])):
-                empty.append((panel["title"], target["expr"]))
-    assert empty == []
+    queries = [target["expr"] for panel in BOARD["panels"] for target in panel.get("targets", ())]
+
+    async def all_shown() -> bool:
+        # Some ask for what rules have recorded, which takes an evaluation or two.
+        return all([await prometheus.query(as_grafana_asks(query)) for query in queries])
+
+    with contextlib.suppress(TimeoutError):
+        await prometheus.until(all_shown, 60)
+    assert [query for query in queries if not await prometheus.query(as_grafana_asks(query))] == []
     assert await prometheus.firing() == set()
     assert await prometheus.broken_rules() == []
 
