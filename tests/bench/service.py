@@ -43,39 +43,13 @@ async def measure_service(seconds: float, rounds: int, store: str | None) -> Non
             stored = await kept(store or "sqlite:///new")
             print(f"service: {IN_FLIGHT} calls in flight, {stored}; the client has the other core")
             print(f"  {'':34}{'calls/s':>9}{'µs CPU':>8}{'echo/s':>9}{'µs CPU':>8}{'ratio':>7}  sizes")
-            validate, sizes = _validate(channel)
-            await _compare(
-                "RulesService.ValidateMoves",
-                validate,
-                service_pid,
-                _unary(peer, *sizes),
-                echo_pid,
-                sizes,
-                seconds,
-                rounds,
-            )
-            submit, sizes = await _submit(channel)
-            await _compare(
-                "TableService.SubmitMoves",
-                submit,
-                service_pid,
-                _unary(peer, *sizes),
-                echo_pid,
-                sizes,
-                seconds,
-                rounds,
-            )
-            play, sizes = await _play(channel)
-            await _compare(
-                "TableService.PlayTable",
-                play,
-                service_pid,
-                _streams(peer, *sizes),
-                echo_pid,
-                sizes,
-                seconds,
-                rounds,
-            )
+            for name, begin, echo in (
+                ("RulesService.ValidateMoves", _validate, _unary),
+                ("TableService.SubmitMoves", _submit, _unary),
+                ("TableService.PlayTable", _play, _streams),
+            ):
+                work, sizes = await begin(channel)
+                await _compare(name, work, service_pid, echo(peer, *sizes), echo_pid, sizes, seconds, rounds)
     print()
 
 
@@ -108,7 +82,7 @@ def _median(measured: Sequence[Measured]) -> Measured:
     return Measured(statistics.median(one.rate for one in measured), statistics.median(one.cost for one in measured))
 
 
-def _validate(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
+async def _validate(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
     """One move on a full snapshot in the middle of a deal."""
     stub: Any = rules_service_pb2_grpc.RulesServiceStub(channel)
     deal = _mid_game()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buraco_service.stores.base import Commit
+from buraco_service.stores.base import Commit, TableNotFound
 
 MAX_ID_LENGTH = 200
 """Characters in a table id, a request id or an owner; at least one."""
@@ -32,6 +32,12 @@ def is_text(value: str, longest: int) -> bool:
 def is_id(value: str) -> bool:
     """Whether a table or a request can have this id at all."""
     return is_text(value, MAX_ID_LENGTH)
+
+
+def check_possible(table_id: str) -> None:
+    """Raise TableNotFound for an id that no table can have."""
+    if not is_id(table_id):
+        raise TableNotFound(table_id)
 
 
 def check_page(limit: int) -> None:

@@ -25,7 +25,6 @@ from buraco_service.stores.base import (
     Remembered,
     Stored,
     StoreUnavailable,
-    TableNotFound,
 )
 from buraco_service.stores.notify import TableSubscription, Watchers
 from buraco_service.stores.postgres_commits import CommitBatch, gather
@@ -113,18 +112,18 @@ class PostgresStore:
 
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         return await self._call(lambda db: postgres_calls.load(db, table_id))
 
     async def revision(self, table_id: str) -> int:
         """See `Store.revision`."""
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         return await self._call(lambda db: postgres_calls.revision(db, table_id))
 
     async def commit(self, commit: Commit) -> int:
         """See `Store.commit`."""
         limits.check_commit(commit)
-        _check_possible(commit.table_id)
+        limits.check_possible(commit.table_id)
         self._check_usable()
         future: asyncio.Future[int] = self._loop.create_future()
         self._commits.submit(CommitBatch([(commit, future)], self._watchers.wake))
@@ -139,13 +138,13 @@ class PostgresStore:
     async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
         """See `Store.log`."""
         limits.check_page(limit)
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         return await self._call(lambda db: postgres_calls.log(db, table_id, after_revision, limit))
 
     async def records(self, table_id: str, after_deal: int, limit: int) -> builtins.list[tuple[int, bytes]]:
         """See `Store.records`."""
         limits.check_page(limit)
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         return await self._call(lambda db: postgres_calls.records(db, table_id, after_deal, limit))
 
     async def list(self, status: str | None, limit: int, after: str | None) -> builtins.list[Stored]:
@@ -189,8 +188,3 @@ class PostgresStore:
 
 def _nothing(table_id: str) -> None:
     """All processes hear of all tables, so that a first or last subscription changes nothing."""
-
-
-def _check_possible(table_id: str) -> None:
-    if not limits.is_id(table_id):
-        raise TableNotFound(table_id)

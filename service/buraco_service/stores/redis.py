@@ -108,7 +108,7 @@ class RedisStore:
 
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         with self._call():
             stored = await self._listing.load(table_id)
         if stored is None:
@@ -117,7 +117,7 @@ class RedisStore:
 
     async def revision(self, table_id: str) -> int:
         """See `Store.revision`."""
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         keys = self._keys.of_table(table_id)
         with self._call():
             found = await self._nodes.call(keys.bucket, "HGET", keys.table, "revision")
@@ -128,7 +128,7 @@ class RedisStore:
     async def commit(self, commit: Commit) -> int:
         """See `Store.commit`."""
         limits.check_commit(commit)
-        _check_possible(commit.table_id)
+        limits.check_possible(commit.table_id)
         keys = self._keys.of_table(commit.table_id)
         droppable = -1 if commit.keep_log_after is None else min(max(commit.keep_log_after, -1), limits.MAX_NUMBER)
         with self._call():
@@ -165,7 +165,7 @@ class RedisStore:
     async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
         """See `Store.log`."""
         limits.check_page(limit)
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         after = min(max(after_revision, 0), limits.MAX_NUMBER)
         keys = self._keys.of_table(table_id)
         with self._call():
@@ -179,7 +179,7 @@ class RedisStore:
     async def records(self, table_id: str, after_deal: int, limit: int) -> builtins.list[tuple[int, bytes]]:
         """See `Store.records`."""
         limits.check_page(limit)
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         after = min(max(after_deal, -1), limits.MAX_NUMBER)
         keys = self._keys.of_table(table_id)
         with self._call():
@@ -286,8 +286,3 @@ def _refusal(table_id: str, answer: builtins.list[bytes]) -> StoreError:
 def _remembered(found: bytes) -> Remembered:
     revision, _, answer = found.partition(b":")
     return Remembered(int(revision), answer)
-
-
-def _check_possible(table_id: str) -> None:
-    if not limits.is_id(table_id):
-        raise TableNotFound(table_id)

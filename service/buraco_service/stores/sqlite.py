@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from buraco_service.stores import limits, sqlite_reads, sqlite_writes
-from buraco_service.stores.base import Commit, LogEntry, Remembered, Stored, StoreUnavailable, TableNotFound
+from buraco_service.stores.base import Commit, LogEntry, Remembered, Stored, StoreUnavailable
 from buraco_service.stores.notify import TableSubscription, Watchers
 from buraco_service.stores.sqlite_poll import ForeignCommits
 from buraco_service.stores.sqlite_schema import open_reader, open_writer
@@ -94,18 +94,18 @@ class SqliteStore:
 
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         return await self._read(lambda db: sqlite_reads.load(db, table_id))
 
     async def revision(self, table_id: str) -> int:
         """See `Store.revision`."""
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         return await self._read(lambda db: sqlite_reads.revision(db, table_id))
 
     async def commit(self, commit: Commit) -> int:
         """See `Store.commit`."""
         limits.check_commit(commit)
-        _check_possible(commit.table_id)
+        limits.check_possible(commit.table_id)
         return await self._write(
             lambda db: sqlite_writes.commit(db, commit),
             lambda revision: self._changed_here(commit.table_id, revision),
@@ -120,13 +120,13 @@ class SqliteStore:
     async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
         """See `Store.log`."""
         limits.check_page(limit)
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         return await self._read(lambda db: sqlite_reads.log(db, table_id, after_revision, limit))
 
     async def records(self, table_id: str, after_deal: int, limit: int) -> builtins.list[tuple[int, bytes]]:
         """See `Store.records`."""
         limits.check_page(limit)
-        _check_possible(table_id)
+        limits.check_possible(table_id)
         return await self._read(lambda db: sqlite_reads.records(db, table_id, after_deal, limit))
 
     async def list(self, status: str | None, limit: int, after: str | None) -> builtins.list[Stored]:
@@ -187,8 +187,3 @@ class SqliteStore:
     def _removed_here(self, table_ids: builtins.list[str]) -> None:
         for table_id in table_ids:
             self._changed_here(table_id, None)
-
-
-def _check_possible(table_id: str) -> None:
-    if not limits.is_id(table_id):
-        raise TableNotFound(table_id)
