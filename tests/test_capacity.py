@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from buraco_service.metrics import Metrics
+from buraco_service.observing.metrics import Metrics
 from tests.tools.capacity import DOCUMENT, FIGURES, Need, Size, written
 
 FIGURES_NOW = tomllib.loads(FIGURES.read_text())

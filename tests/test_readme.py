@@ -14,9 +14,9 @@ import pytest
 
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_rules.presets import PRESETS
-from buraco_service.metrics import Metrics
-from buraco_service.settings import settings_table
-from buraco_service.worker_metrics import SupervisorMetrics
+from buraco_service.configuration.settings import settings_table
+from buraco_service.observing.metrics import Metrics
+from buraco_service.workers.metrics import SupervisorMetrics
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()

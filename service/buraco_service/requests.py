@@ -9,7 +9,7 @@ from buraco_rules.rule_sets import RuleSet
 from buraco_service.codec.fields import FieldErrors
 from buraco_service.codec.rule_sets import rule_set_from_pb
 from buraco_service.errors import FieldViolation, invalid_argument
-from buraco_service.interceptor import bind_table
+from buraco_service.observing.current_call import bind_table
 
 _T = TypeVar("_T")
 _UUID: Final = re.compile("[0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from buraco_service import logs
+from buraco_service.observing import logs
 from buraco_service.stores.base import Commit, Store
 from buraco_service.stores.urls import open_store
 from tests.bench.kept import kept

@@ -12,8 +12,8 @@ from prometheus_client.metrics_core import Metric
 
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_rules.presets import PRESETS
-from buraco_service.metrics import Metrics
-from buraco_service.worker_metrics import SupervisorMetrics
+from buraco_service.observing.metrics import Metrics
+from buraco_service.workers.metrics import SupervisorMetrics
 
 DEPLOY: Final = Path(__file__).resolve().parents[2] / "deploy"
 PROMETHEUS: Final = DEPLOY / "prometheus"

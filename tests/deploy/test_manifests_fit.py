@@ -9,10 +9,10 @@ import click
 import pytest
 
 from buraco_bots.fleet_command import fleet
-from buraco_service import setting_checks
-from buraco_service import settings as service_settings
-from buraco_service.settings import Settings
-from buraco_service.worker_link import MARGIN
+from buraco_service.configuration import checks
+from buraco_service.configuration import settings as service_settings
+from buraco_service.configuration.settings import Settings
+from buraco_service.workers.link import MARGIN
 from tests.deploy import chart
 from tests.deploy.chart import OVERLAYS, container, one, plain_environment, rendered
 
@@ -49,7 +49,7 @@ def test_settings_are_those_of_the_service(arguments: tuple[Any, ...], monkeypat
     environment = plain_environment(container(rendered(*arguments)), SECRETS)
     assert service_settings.unknown_variables(environment) == ()
     # Files of a Secret are not here: that they are asked for is seen below.
-    monkeypatch.setattr(setting_checks, "completed", lambda settings, **_: (settings, ()))
+    monkeypatch.setattr(checks, "completed", lambda settings, **_: (settings, ()))
     settings = service_settings.load(environment, {})
     ports = {port["name"]: port["containerPort"] for port in container(rendered(*arguments))["ports"]}
     assert ports == {"grpc": settings.port, "metrics": settings.metrics_port}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from deploy.grafana.dashboard import DASHBOARD, ROWS, text
 
-from buraco_service.metrics import Metrics
+from buraco_service.observing.metrics import Metrics
 from tests.deploy.monitoring import (
     ADDED_LABELS,
     ADDED_METRICS,

@@ -21,6 +21,6 @@ def _wrong() -> float:
 if __name__ == "__main__":
     time.time = _wrong
     # Only now: whoever has taken the function already would go on with the right time.
-    from buraco_service.cli import main
+    from buraco_service.commands.cli import main
 
     main()

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from buraco_rules.position_notation import format_position, parse_position
 from buraco_rules.reading import NotationFaults
 from buraco_rules.record_notation import parse_record
-from buraco_service import logs
 from buraco_service.errors import ApiError
+from buraco_service.observing import logs
 from buraco_service.tables.stored import CorruptTable, decode, encode
 from tests.fuzz import corpus
 from tests.fuzz.breaking import broken_bytes, broken_text

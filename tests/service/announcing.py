@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from buraco_service import logs
+from buraco_service.observing import logs
 
 PATIENCE = 10.0
 

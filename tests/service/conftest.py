@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from buraco_service import logs
+from buraco_service.observing import logs
 from tests.service.announcing import Announcing
 from tests.service.programs import Program
 

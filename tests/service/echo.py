@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 from google.protobuf.wrappers_pb2 import StringValue
 
-from buraco_service.interceptor import bind_table, current_request_id
+from buraco_service.observing.current_call import bind_table, current_call
 
 SERVICE = "test.Echo"
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -28,7 +28,7 @@ class Echo:
         self.release = asyncio.Event()
         # Set when a hanging call or an open stream ended, however it did.
         self.ended = asyncio.Event()
-        self.request_ids: list[str | None] = []
+        self.request_ids: list[str] = []
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds the service to a server."""
@@ -53,7 +53,9 @@ class Echo:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
 
     def _take(self, request: StringValue) -> str:
-        self.request_ids.append(current_request_id())
+        call = current_call.get()
+        assert call is not None
+        self.request_ids.append(call.request_id)
         if request.value.startswith("table "):
             bind_table(request.value.removeprefix("table "))
         self.fail(request.value)

@@ -17,11 +17,11 @@ from google.rpc import error_details_pb2, status_pb2
 
 from buraco.v1 import card_pb2, rules_service_pb2_grpc
 from buraco_rules.presets import PRESETS
-from buraco_service.admission import Limits
-from buraco_service.api_keys import ApiKeys
-from buraco_service.interceptor import CallInterceptor
-from buraco_service.metrics import Metrics
-from buraco_service.rules_servicer import RulesServicer
+from buraco_service.access.admission import Limits
+from buraco_service.access.api_keys import ApiKeys
+from buraco_service.observing.metrics import Metrics
+from buraco_service.serving.interceptor import CallInterceptor
+from buraco_service.serving.rules_servicer import RulesServicer
 
 
 class Served(NamedTuple):

@@ -20,13 +20,13 @@ from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_rules.moves import Move
 from buraco_rules.presets import PRESETS
+from buraco_service.access.seat_tokens import SeatTokens, SigningKey
 from buraco_service.codec.moves import move_to_pb
-from buraco_service.identity import SeatTokens, SigningKey
-from buraco_service.metrics import Metrics
-from buraco_service.protection import Protection
-from buraco_service.serve import compose
-from buraco_service.server import BuracoServer
-from buraco_service.settings import Settings
+from buraco_service.commands.serve import compose
+from buraco_service.configuration.settings import Settings
+from buraco_service.observing.metrics import Metrics
+from buraco_service.serving.protection import Protection
+from buraco_service.serving.server import BuracoServer
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.state import TableValue

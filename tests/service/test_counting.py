@@ -10,7 +10,7 @@ from buraco_rules.moves import DrawStock
 from buraco_rules.presets import PRESETS_BY_ID
 from buraco_service import errors
 from buraco_service.codec.moves import moves_from_pb
-from buraco_service.metrics import Metrics
+from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import StoreUnavailable
 from buraco_service.stores.sqlite import SqliteStore
 from buraco_service.tables import counting

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buraco_service.identity import SeatClaims, SeatTokens, SigningKey, TokenExpired, TokenInvalid, bearer, random_key
+from buraco_service.access.seat_tokens import (
+    SeatClaims,
+    SeatTokens,
+    SigningKey,
+    TokenExpired,
+    TokenInvalid,
+    bearer,
+    random_key,
+)
 
 KEY = SigningKey("k1", b"0123456789abcdef0123456789abcdef")
 OLD_KEY = SigningKey("k0", b"fedcba9876543210fedcba9876543210")

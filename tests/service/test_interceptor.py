@@ -12,10 +12,11 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from buraco_service import errors
-from buraco_service.admission import Limits
-from buraco_service.api_keys import ApiKeys
-from buraco_service.interceptor import CallInterceptor, bind_table, current_request_id
-from buraco_service.metrics import Metrics
+from buraco_service.access.admission import Limits
+from buraco_service.access.api_keys import ApiKeys
+from buraco_service.observing.current_call import bind_table, current_call
+from buraco_service.observing.metrics import Metrics
+from buraco_service.serving.interceptor import CallInterceptor
 from buraco_service.stores.base import StoreUnavailable
 from tests.service.announcing import PATIENCE, Announcing
 from tests.service.echo import SERVICE, Caller, Echo, text
@@ -355,6 +356,6 @@ async def test_limit_of_calls(harness: Harness, caller: Caller) -> None:
 
 
 def test_outside_of_calls() -> None:
-    """Outside of a call there is no request id, and naming a table does nothing."""
+    """Outside of a call there is none, and naming a table does nothing."""
     bind_table("t1")
-    assert current_request_id() is None
+    assert current_call.get() is None

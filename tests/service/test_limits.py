@@ -10,7 +10,7 @@ import pytest
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco_rules.moves import DrawStock
-from buraco_service.api_keys import ApiKey
+from buraco_service.access.api_keys import ApiKey
 from buraco_service.stores.base import Commit
 from tests.service.refusals import Refusal, gathered, read_refusal, refused
 from tests.service.scripts import dealt, plain_turn

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import structlog
 
-from buraco_service import logs
-from buraco_service.logs import CallContext
+from buraco_service.observing import logs
+from buraco_service.observing.current_call import CallContext, current_call
 from tests.service.announcing import Announcing
 
 
@@ -25,9 +25,9 @@ class Terminal(io.StringIO):
 def _configuration() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    context = logs.current_call.set(None)
+    context = current_call.set(None)
     yield
-    logs.current_call.reset(context)
+    current_call.reset(context)
     structlog.reset_defaults()
     root.handlers[:] = handlers
     root.setLevel(level)
@@ -123,7 +123,7 @@ def test_lines_of_a_call() -> None:
     stream = io.StringIO()
     logs.configure("info", "json", stream=stream)
     context = call()
-    logs.current_call.set(context)
+    current_call.set(context)
     logs.get_logger().info("before")
     context.table_id = "t1"
     logs.get_logger().info("after")
@@ -142,7 +142,7 @@ def test_line_at_the_end_of_a_call(table_ids: logs.TableIds, reason: str | None)
     logs.configure("info", "json", table_ids, stream=stream)
     context = call("tä ble\n")
     logs.call_log()(context, "NOT_FOUND", 0.0012345678, reason)
-    logs.current_call.set(context)
+    current_call.set(context)
     values = {} if reason is None else {"reason": reason}
     logs.get_logger().info("call", method=context.method, code="NOT_FOUND", seconds=0.001235, **values)
     quick, general = lines(stream)
@@ -223,7 +223,7 @@ def test_caller_of_a_call() -> None:
     logs.configure("info", "json", stream=stream)
     made = call()
     made.caller = "lobby"
-    logs.current_call.set(made)
+    current_call.set(made)
     logs.get_logger().info("something")
     logs.call_log()(made, "OK", 0.001, None)
     logs.flush()

@@ -8,8 +8,8 @@ import urllib.request
 
 import pytest
 
-from buraco_service import metrics as metrics_module
-from buraco_service.metrics import Metrics, MetricsServer
+from buraco_service.observing import metrics as metrics_module
+from buraco_service.observing.metrics import Metrics, MetricsServer
 
 
 @pytest.fixture

@@ -30,13 +30,13 @@ from buraco_rules.records import MatchRecord, record_deal
 from buraco_rules.scoring import score_deal
 from buraco_rules.shuffle import mixed_seed
 from buraco_rules.violations import VIOLATION_TEXT, Violation
-from buraco_service import wording
 from buraco_service.codec.deals import match_to_pb
 from buraco_service.codec.moves import move_to_pb
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.scores import score_to_pb
-from buraco_service.notation_commands import explain, replay
-from buraco_service.record_files import record_from_pb
+from buraco_service.commands import wording
+from buraco_service.commands.notation import explain, replay
+from buraco_service.commands.record_files import record_from_pb
 from tests.service.scripts import dealt, played, short_rules, submitted, turns
 from tests.service.serving import records, serving, start
 
@@ -307,7 +307,7 @@ def test_no_file(tmp_path: Path) -> None:
 def test_more_than_a_terminal_can_show() -> None:
     """Where the output's encoding lacks a character, it is escaped."""
     named = match_played()[0]._replace(players=("Ann", "Bob", "Cy\u2603", "Di\ud800"))
-    program = "from buraco_service.notation_commands import replay; replay()"
+    program = "from buraco_service.commands.notation import replay; replay()"
     result = subprocess.run(
         [sys.executable, "-c", program, "--quiet", "-"],
         input=format_record(named).encode(),
@@ -466,7 +466,7 @@ def test_without_the_server_extra() -> None:
     program = (
         "import sys\n"
         f"for name in {foreign}: sys.modules[name] = None\n"
-        "from buraco_service.notation_commands import explain\n"
+        "from buraco_service.commands.notation import explain\n"
         "explain()\n"
     )
     command = [sys.executable, "-c", program, POSITION, "-Kd"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from buraco_service.peers import address_of
+from buraco_service.access.peers import address_of
 
 
 @pytest.mark.parametrize(

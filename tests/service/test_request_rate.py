@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from buraco_service.request_rate import MOST_PEERS, RequestRate
+from buraco_service.access.request_rate import MOST_PEERS, RequestRate
 
 
 class Clock:

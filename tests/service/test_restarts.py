@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from buraco_service.restarts import GROWN_UP, MOST_FAILURES, Restarts
+from buraco_service.workers.restarts import GROWN_UP, MOST_FAILURES, Restarts
 
 
 def test_a_worker_that_has_lived_is_replaced_at_once() -> None:

@@ -8,8 +8,8 @@ import jwt
 import pytest
 
 from buraco_rules.moves import DrawStock
-from buraco_service.file_watch import WatchedFiles
-from buraco_service.settings import Settings, load
+from buraco_service.access.file_watch import WatchedFiles
+from buraco_service.configuration.settings import Settings, load
 from tests.certificates import Mounted
 from tests.service.announcing import Announcing
 from tests.service.refusals import refused

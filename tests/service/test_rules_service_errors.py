@@ -17,8 +17,8 @@ from buraco_service.codec.deals import deal_from_pb, snapshot_to_pb
 from buraco_service.codec.fields import Untyped
 from buraco_service.codec.moves import move_to_pb
 from buraco_service.errors import ApiError
-from buraco_service.metrics import Metrics
-from buraco_service.rules_servicer import RulesServicer
+from buraco_service.observing.metrics import Metrics
+from buraco_service.serving.rules_servicer import RulesServicer
 from tests.rules.playouts import played
 from tests.rules.positions import CLASSIC, position
 from tests.service.rules_server import Refusal, Served, refusal, refusal_of, serving, spoil

@@ -19,12 +19,12 @@ from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
-from buraco_service.cli import distribution_version, main
-from buraco_service.listening import StartError
-from buraco_service.metrics import Metrics
-from buraco_service.serve import expire_tables
-from buraco_service.server import BuracoServer
-from buraco_service.settings import Settings
+from buraco_service.commands.cli import distribution_version, main
+from buraco_service.commands.serve import expire_tables
+from buraco_service.configuration.settings import Settings
+from buraco_service.observing.metrics import Metrics
+from buraco_service.serving.listening import StartError
+from buraco_service.serving.server import BuracoServer
 from buraco_service.stores.base import Store, StoreUnavailable
 from buraco_service.stores.urls import open_store
 from tests.service.announcing import PATIENCE, Announcing
@@ -376,7 +376,7 @@ def test_version() -> None:
 
 def test_commands_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The group lists its commands, and one whose dependencies are missing tells what to install when called."""
-    monkeypatch.setitem(sys.modules, "buraco_service.serve", None)
+    monkeypatch.setitem(sys.modules, "buraco_service.commands.serve", None)
     runner = CliRunner()
     listing = runner.invoke(main, ["--help"])
     assert listing.exit_code == 0

@@ -8,8 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from buraco_service import settings
-from buraco_service.settings import Settings, SettingsError, load
+from buraco_service.configuration import settings
+from buraco_service.configuration.settings import Settings, SettingsError, load
 
 SECRET = "0123456789abcdef0123456789abcdef"
 OTHER_SECRET = "fedcba9876543210fedcba9876543210"

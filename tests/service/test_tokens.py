@@ -14,12 +14,12 @@ import pytest
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_rules.moves import DrawStock
-from buraco_service.identity import SeatTokens, SigningKey
-from buraco_service.metrics import Metrics
-from buraco_service.server import BuracoServer
-from buraco_service.settings import Settings
+from buraco_service.access.seat_tokens import SeatTokens, SigningKey
+from buraco_service.configuration.settings import Settings
+from buraco_service.observing.metrics import Metrics
+from buraco_service.serving.server import BuracoServer
+from buraco_service.serving.table_servicer import TableServicer
 from buraco_service.stores.urls import open_store
-from buraco_service.table_servicer import TableServicer
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
 from tests.service.refusals import refused

@@ -17,8 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.trace import TracerProvider
 
 from buraco_client import BuracoClient, BuracoError
-from buraco_service.listening import StartError
-from buraco_service.tracing import tracing_of
+from buraco_service.observing.tracing import TracingError, tracing_of
 from tests.service.programs import Program
 
 Traced = Callable[..., Program]
@@ -219,12 +218,12 @@ def test_off(environment: dict[str, str]) -> None:
 )
 def test_what_cannot_be_had(environment: dict[str, str], problem: str) -> None:
     """What is asked for and cannot be had keeps the service from starting, with the reason."""
-    with pytest.raises(StartError, match=problem):
+    with pytest.raises(TracingError, match=problem):
         tracing_of(environment, "1")
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the extra is not installed, it is named."""
-    monkeypatch.setitem(sys.modules, "buraco_service.otel", None)
-    with pytest.raises(StartError, match="extra `otel`"):
+    monkeypatch.setitem(sys.modules, "buraco_service.observing.otel", None)
+    with pytest.raises(TracingError, match="extra `otel`"):
         tracing_of({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4317"}, "1")

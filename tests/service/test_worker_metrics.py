@@ -7,8 +7,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from buraco_service.metrics import Metrics
-from buraco_service.worker_metrics import Family, Gone, SupervisorMetrics, Together, families
+from buraco_service.observing.metrics import Metrics
+from buraco_service.workers.metrics import Family, Gone, SupervisorMetrics, Together, families
 
 
 def counted(conflicts: int, watches: int, seconds: float) -> list[Family]:

@@ -24,11 +24,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_rules.moves import DrawStock
-from buraco_service import restarts, supervisor
-from buraco_service import settings as settings_module
 from buraco_service.codec.moves import move_to_pb
-from buraco_service.listening import StartError
-from buraco_service.supervisor import Supervisor
+from buraco_service.configuration import settings as settings_module
+from buraco_service.serving.listening import StartError
+from buraco_service.workers import restarts, supervisor
+from buraco_service.workers.supervisor import Supervisor
 from tests.service.announcing import PATIENCE, Announcing
 from tests.service.programs import START, Program, get, reflected
 
@@ -74,7 +74,7 @@ def told(pid: int, what: str) -> str:
 def workers_of(pid: int) -> set[int]:
     """The workers that a process has started: it may have other children, such as another test's server."""
     children = map(int, told(pid, f"task/{pid}/children").split())
-    return {child for child in children if "buraco_service.worker" in told(child, "cmdline").split("\0")}
+    return {child for child in children if "buraco_service.commands.worker" in told(child, "cmdline").split("\0")}
 
 
 def lines_of(log: str, event: str) -> list[dict[str, Any]]:
@@ -323,9 +323,9 @@ async def test_no_secret_on_a_command_line(tmp_path: Path, log_stream: Announcin
 def test_a_worker_that_hears_no_signals() -> None:
     """A worker whose supervisor is gone ends by force when it does not stop in time."""
     program = (
-        "import signal, socket, sys, threading; from buraco_service import worker_link;"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN); worker_link.MARGIN = 0.1;"
-        "worker_link.WorkerLink(socket.socket(fileno=int(sys.argv[1]))).watch(0.1);"
+        "import signal, socket, sys, threading; from buraco_service.workers import link;"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); link.MARGIN = 0.1;"
+        "link.WorkerLink(socket.socket(fileno=int(sys.argv[1]))).watch(0.1);"
         "print('ready', flush=True); threading.Event().wait()"
     )
     ours, theirs = socket.socketpair()

@@ -7,8 +7,8 @@ from typing import Final
 
 from buraco_rules.moves import Move
 from buraco_rules.rule_sets import RuleSet
-from buraco_service.identity import SeatClaims, SeatTokens
-from buraco_service.metrics import Metrics
+from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
+from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import Store
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables

@@ -16,9 +16,9 @@ from buraco_bots.bot import Bot, ask, make
 from buraco_bots.registry import load
 from buraco_rules.legal import legal_moves
 from buraco_rules.seeing import view_of
-from buraco_service import logs
-from buraco_service.identity import SeatClaims, SeatTokens
-from buraco_service.metrics import Metrics
+from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
+from buraco_service.observing import logs
+from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.tables import Tables

@@ -10,7 +10,7 @@ import contextlib
 import resource
 import sys
 
-from buraco_service import logs
+from buraco_service.observing import logs
 from buraco_service.stores.base import RevisionConflict, Store, StoreUnavailable, TableExists
 from buraco_service.stores.urls import open_store
 from tests.stores.samples import create, step

@@ -123,7 +123,9 @@ def test_password_is_not_shown() -> None:
 
 def test_driver_is_loaded_only_for_postgresql() -> None:
     """Serving from another store does not import the driver."""
-    program = "import sys, buraco_service.serve, buraco_service.migrate; sys.exit('asyncpg' in sys.modules)"
+    program = (
+        "import sys, buraco_service.commands.serve, buraco_service.commands.migrate; sys.exit('asyncpg' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 0
 
 

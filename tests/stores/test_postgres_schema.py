@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 from click.testing import CliRunner, Result
 
-from buraco_service.migrate import migrate as migrate_command
+from buraco_service.commands.migrate import migrate as migrate_command
 from buraco_service.stores import postgres_schema
 from buraco_service.stores.base import StoreIncompatible
 from buraco_service.stores.postgres_schema import Migration, SchemaVersion, migrate, migrations, schema_version

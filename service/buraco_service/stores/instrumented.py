@@ -1,4 +1,4 @@
-"""A store that reports what it does."""
+"""A store that reports what it does, and whom it reports to."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
+from buraco_service.observing.current_call import current_call
 from buraco_service.stores.base import Commit, LogEntry, Remembered, Store, Stored, StoreError, Subscription
 
 T = TypeVar("T")
@@ -27,6 +28,24 @@ class StoreObserver(Protocol):
 
     def store_watchers(self, count: int) -> None:
         """So many subscriptions are entered now."""
+
+
+class TracedOperations:
+    """Tells of the store's operations whom it is told to, and the trace of the call that waited for them."""
+
+    def __init__(self, observer: StoreObserver) -> None:
+        self._observer = observer
+
+    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+        """See `StoreObserver`."""
+        self._observer.store_operation(operation, outcome, seconds)
+        call = current_call.get()
+        if call is not None and call.trace is not None:
+            call.trace.operation(operation, outcome, seconds)
+
+    def store_watchers(self, count: int) -> None:
+        """See `StoreObserver`."""
+        self._observer.store_watchers(count)
 
 
 class InstrumentedStore:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from asyncpg import Connection
 
-from buraco_service import logs
+from buraco_service.observing import logs
 from buraco_service.stores import limits, postgres_calls
 from buraco_service.stores.base import (
     Commit,

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 
 from asyncpg import Connection
 
-from buraco_service import logs
+from buraco_service.observing import logs
 from buraco_service.stores.base import StoreIncompatible
 from buraco_service.stores.postgres_connect import CALL_SECONDS, translated
 from buraco_service.stores.postgres_lanes import FIRST_BACKOFF, LONGEST_BACKOFF, Connect

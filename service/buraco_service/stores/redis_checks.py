@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from buraco_service import logs
+from buraco_service.observing import logs
 from buraco_service.stores.base import StoreError, StoreIncompatible
 from buraco_service.stores.redis_keys import Keys
 from buraco_service.stores.redis_nodes import Node, Nodes

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from buraco_service import logs
+from buraco_service.observing import logs
 from buraco_service.stores.base import StoreError
 from buraco_service.stores.redis_keys import Keys
 from buraco_service.stores.redis_link import Link, Refused

@@ -12,9 +12,10 @@ import grpc
 
 from buraco_rules.deal import Deal
 from buraco_rules.scoring import score_deal
-from buraco_service import logs
 from buraco_service.errors import ApiError
-from buraco_service.metrics import Metrics, MoveOutcome
+from buraco_service.observing import logs
+from buraco_service.observing.current_call import current_call
+from buraco_service.observing.metrics import Metrics, MoveOutcome
 from buraco_service.stores.base import Store, StoreError
 from buraco_service.tables.state import TableState
 
@@ -38,7 +39,7 @@ class MoveTimer:
         self._span: AbstractContextManager[None] | None = None
 
     def __enter__(self) -> None:
-        call = logs.current_call.get()
+        call = current_call.get()
         if call is not None and call.trace is not None:
             self._span = call.trace.use_case(self._name)
             self._span.__enter__()

@@ -10,9 +10,9 @@ from google.protobuf.message import Message
 from buraco.v1 import event_pb2, table_pb2, table_service_pb2
 from buraco_rules.seeing import view_of
 from buraco_service import errors
+from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.codec.events import redacted_event
 from buraco_service.codec.views import view_to_pb
-from buraco_service.identity import SeatClaims
 from buraco_service.stores.base import HistoryGone, Subscription, TableNotFound
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import entry_of, table_to_pb

@@ -10,10 +10,10 @@ from buraco.v1 import table_service_pb2 as pb
 from buraco_rules.moves import Move
 from buraco_rules.seeing import view_of
 from buraco_service import errors
-from buraco_service.admission import charge_request
+from buraco_service.access.admission import charge_request
+from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.codec.moves import move_to_pb, moves_from_pb
 from buraco_service.codec.views import view_to_pb
-from buraco_service.identity import SeatClaims
 from buraco_service.requests import Problems, request_id_of
 from buraco_service.tables.changes import RuleBroken
 from buraco_service.tables.feed import Feed, Feeds, Update

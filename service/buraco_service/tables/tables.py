@@ -15,10 +15,10 @@ from buraco_rules.moves import Move
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.seeing import view_of
 from buraco_service import errors
+from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.codec.events import redacted_event
 from buraco_service.codec.views import view_to_pb
-from buraco_service.identity import SeatClaims, SeatTokens
-from buraco_service.metrics import Metrics
+from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import AlreadyRemembered, Commit, RevisionConflict, Store, TableNotFound
 from buraco_service.tables import changes
 from buraco_service.tables.changes import Change

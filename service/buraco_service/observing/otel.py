@@ -21,8 +21,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer, format_trace_id, set_span_in_context
 
-from buraco_service import logs
-from buraco_service.logs import CallContext
+from buraco_service.observing import logs
+from buraco_service.observing.current_call import CallContext
 
 # What a server's span calls an error: not what its caller did wrong.
 _OURS: Final = frozenset({"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"})

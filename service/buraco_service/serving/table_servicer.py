@@ -13,10 +13,10 @@ from buraco_rules.moves import Move
 from buraco_rules.seeing import view_of
 from buraco_rules.shuffle import SEED_BYTES
 from buraco_service import errors
-from buraco_service.admission import current_caller, let_speak
+from buraco_service.access.admission import current_caller, let_speak
+from buraco_service.access.seat_tokens import SeatClaims, bearer
 from buraco_service.codec.moves import move_to_pb, moves_from_pb
 from buraco_service.codec.views import view_to_pb
-from buraco_service.identity import SeatClaims, bearer
 from buraco_service.requests import Problems, is_table_id, page_size_of, request_id_of, requested_rules, table_id_of
 from buraco_service.tables.feed import Feeds, Update
 from buraco_service.tables.play_stream import PlayStream

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from buraco_service import file_watch, identity, setting_kinds, tls
-from buraco_service.api_keys import ApiKeys
-from buraco_service.file_watch import WatchedFiles
-from buraco_service.identity import SeatTokens
-from buraco_service.settings import Settings
-from buraco_service.tls import ServerTls
+from buraco_service.access import file_watch, seat_tokens
+from buraco_service.access.api_keys import ApiKeys
+from buraco_service.access.file_watch import WatchedFiles
+from buraco_service.access.seat_tokens import SeatTokens
+from buraco_service.access.tls import ServerTls
+from buraco_service.configuration import kinds
+from buraco_service.configuration.settings import Settings
 
 
 class Protection:
@@ -19,7 +20,7 @@ class Protection:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.tokens = SeatTokens(settings.signing_keys or (identity.random_key(),), settings.token_ttl)
+        self.tokens = SeatTokens(settings.signing_keys or (seat_tokens.random_key(),), settings.token_ttl)
         self.api_keys = ApiKeys(settings.api_keys)
         self.tls: ServerTls | None = None
         self._interval = settings.reload_interval
@@ -29,7 +30,7 @@ class Protection:
         if settings.api_keys_file is not None:
             self._watch_api_keys(settings.api_keys_file)
         if settings.tls != "off":
-            files = tls.of_settings(settings)
+            files = settings.tls_files()
             self.tls = ServerTls(files)
             self._watched.append(WatchedFiles("certificate", files.paths, self.tls.reload))
 
@@ -39,12 +40,12 @@ class Protection:
 
     def _watch_signing_keys(self, path: Path) -> None:
         def read() -> None:
-            self.tokens.replace_keys(setting_kinds.signing_keys_of_file(path))
+            self.tokens.replace_keys(kinds.signing_keys_of_file(path))
 
         self._watched.append(WatchedFiles("signing keys", (path,), read))
 
     def _watch_api_keys(self, path: Path) -> None:
         def read() -> None:
-            self.api_keys.replace(setting_kinds.api_keys_of_file(path))
+            self.api_keys.replace(kinds.api_keys_of_file(path))
 
         self._watched.append(WatchedFiles("API keys", (path,), read))

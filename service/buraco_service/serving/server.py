@@ -11,15 +11,14 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
-from buraco_service import logs
-from buraco_service.admission import Limits
-from buraco_service.interceptor import CallInterceptor
-from buraco_service.listening import StartError, cannot_listen, check_free, joined, serve_metrics
-from buraco_service.metrics import Metrics, MetricsServer
-from buraco_service.protection import Protection
-from buraco_service.settings import Settings
+from buraco_service.configuration.settings import Settings
+from buraco_service.observing import logs
+from buraco_service.observing.metrics import Metrics, MetricsServer
+from buraco_service.observing.tracing import Tracing
+from buraco_service.serving.interceptor import CallInterceptor
+from buraco_service.serving.listening import StartError, cannot_listen, check_free, joined, serve_metrics
+from buraco_service.serving.protection import Protection
 from buraco_service.stores.base import Store
-from buraco_service.tracing import Tracing
 
 Register: TypeAlias = Callable[[grpc.aio.Server], None]
 OnDrain: TypeAlias = Callable[[], Awaitable[None]]
@@ -102,7 +101,7 @@ class BuracoServer:
         return port
 
     def _made(self) -> grpc.aio.Server:
-        limits = Limits.of(self._settings)
+        limits = self._settings.limits()
         return grpc.aio.server(
             interceptors=(CallInterceptor(self._metrics, limits, self._protection.api_keys, self._tracing),),
             options=(

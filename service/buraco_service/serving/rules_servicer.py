@@ -36,7 +36,7 @@ from buraco_service.codec.moves import moves_from_pb, put_move
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.scores import score_to_pb
 from buraco_service.codec.views import view_to_pb
-from buraco_service.metrics import Metrics
+from buraco_service.observing.metrics import Metrics
 from buraco_service.requests import Problems, requested_rules
 
 _Context = grpc.aio.ServicerContext[Any, Any]

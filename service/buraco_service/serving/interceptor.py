@@ -22,15 +22,16 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from buraco_service import errors, logs
-from buraco_service.admission import Admission, Limits, let_speak
-from buraco_service.api_keys import ApiKeys
+from buraco_service import errors
+from buraco_service.access.admission import Admission, Limits, let_speak
+from buraco_service.access.api_keys import ApiKeys
 from buraco_service.errors import ApiError
-from buraco_service.figures import GrpcType, MethodMetrics
-from buraco_service.logs import CallContext, current_call
-from buraco_service.metrics import Metrics
+from buraco_service.observing import logs
+from buraco_service.observing.current_call import CallContext, current_call
+from buraco_service.observing.figures import GrpcType, MethodMetrics
+from buraco_service.observing.metrics import Metrics
+from buraco_service.observing.tracing import Tracing
 from buraco_service.stores.base import StoreUnavailable
-from buraco_service.tracing import Tracing
 
 REQUEST_ID_KEY = "x-request-id"
 # Probes and tools: never refused for a limit or a key, and logged at debug level while all is well.
@@ -50,19 +51,6 @@ _TYPES: dict[tuple[bool, bool], GrpcType] = {
 
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-
-
-def bind_table(table_id: str) -> None:
-    """Names the table that the current call is about: its log lines carry the id from here on."""
-    call = current_call.get()
-    if call is not None:
-        call.table_id = table_id
-
-
-def current_request_id() -> str | None:
-    """The request id of the call that this task works for."""
-    call = current_call.get()
-    return None if call is None else call.request_id
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):

@@ -23,9 +23,17 @@ from buraco_rules.records import replay as replay_deal
 from buraco_rules.scoring import score_deal
 from buraco_rules.turn import apply
 from buraco_rules.violations import VIOLATION_TEXT, IllegalMove
-from buraco_service.record_files import BadRecord, read_record_file, told
-from buraco_service.table_text import duty_lines, hand_lines, move_lines, score_lines, side_lines, table_lines, wrapped
-from buraco_service.wording import ending_in_words, in_words
+from buraco_service.commands.record_files import BadRecord, read_record_file, told
+from buraco_service.commands.table_text import (
+    duty_lines,
+    hand_lines,
+    move_lines,
+    score_lines,
+    side_lines,
+    table_lines,
+    wrapped,
+)
+from buraco_service.commands.wording import ending_in_words, in_words
 
 _Parsed = TypeVar("_Parsed")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from buraco_service.metrics import MetricsServer
+from buraco_service.observing.metrics import MetricsServer
 
 
 class StartError(Exception):

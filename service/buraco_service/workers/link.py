@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from buraco_service.worker_metrics import families
+from buraco_service.workers.metrics import families
 
 MARGIN: Final = 5.0
 """Seconds beyond the drain grace after which a worker that has been told to stop is ended by force."""

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from buraco_service.api_keys import MIN_API_SECRET_BYTES, ApiKey
-from buraco_service.identity import MIN_SECRET_BYTES, SigningKey
-from buraco_service.key_lists import in_line, read_file
+from buraco_service.access.api_keys import MIN_API_SECRET_BYTES, ApiKey
+from buraco_service.access.seat_tokens import MIN_SECRET_BYTES, SigningKey
+from buraco_service.configuration.key_lists import in_line, read_file
 
 _ON = ("true", "on", "yes", "1")
 _OFF = ("false", "off", "no", "0")

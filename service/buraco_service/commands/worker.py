@@ -1,4 +1,4 @@
-"""One worker of `buraco serve --workers N`: `python -m buraco_service.worker NUMBER DESCRIPTOR`.
+"""One worker of `buraco serve --workers N`: `python -m buraco_service.commands.worker NUMBER DESCRIPTOR`.
 
 Only the supervisor starts it. The settings come from the environment alone; the descriptor is the line to the
 supervisor, which is told what an operator has to know if the worker cannot start.
@@ -10,13 +10,14 @@ import os
 import socket
 import sys
 
-from buraco_service import logs
-from buraco_service import settings as settings_module
-from buraco_service.listening import StartError
-from buraco_service.serve import run_until_told
-from buraco_service.settings import SettingsError
+from buraco_service.commands.serve import run_until_told
+from buraco_service.configuration import settings as settings_module
+from buraco_service.configuration.settings import SettingsError
+from buraco_service.observing import logs
+from buraco_service.observing.tracing import TracingError
+from buraco_service.serving.listening import StartError
 from buraco_service.stores.base import StoreError
-from buraco_service.worker_link import WorkerLink
+from buraco_service.workers.link import WorkerLink
 
 
 def main(number: int, descriptor: int) -> int:
@@ -27,7 +28,7 @@ def main(number: int, descriptor: int) -> int:
         link.watch(settings.drain_grace)
         logs.configure(settings.log_level, settings.log_format, settings.table_id_in_logs, worker=number)
         run_until_told(settings, link)
-    except (SettingsError, StartError, StoreError) as error:
+    except (SettingsError, StartError, StoreError, TracingError) as error:
         link.failed(str(error))
         return 1
     finally:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from buraco_service import logs
+from buraco_service.observing import logs
 
 Stamp: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
 

@@ -12,8 +12,8 @@ import time
 from collections.abc import Mapping
 from typing import Final, Self
 
-from buraco_service.worker_link import ASK
-from buraco_service.worker_metrics import Family
+from buraco_service.workers.link import ASK
+from buraco_service.workers.metrics import Family
 
 # Bytes of a message at most. What a worker counts is bounded to a fraction of it.
 _LONGEST: Final = 2**24
@@ -54,7 +54,7 @@ class WorkerProcess:
             reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_LONGEST)
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-P", "-m", "buraco_service.worker", str(number), str(theirs.fileno())),
+                    *(sys.executable, "-P", "-m", "buraco_service.commands.worker", str(number), str(theirs.fileno())),
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=(theirs.fileno(),),
                     env=environment,

@@ -7,7 +7,7 @@ import os
 
 import click
 
-from buraco_service import settings
+from buraco_service.configuration import settings
 from buraco_service.stores.base import StoreError
 from buraco_service.stores.schema import migrate_store
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
-
-if TYPE_CHECKING:
-    from buraco_service.settings import Settings
 
 
 class TlsError(Exception):
@@ -75,15 +72,6 @@ class ServerTls:
         """Called by grpc for each connection, on a thread of its own; None keeps what it has, sessions included."""
         fresh, self._fresh = self._fresh, None
         return fresh
-
-
-def of_settings(settings: Settings) -> TlsFiles:
-    """The files that the settings name; only for settings that ask for TLS."""
-    if settings.tls_cert_file is None or settings.tls_key_file is None:
-        raise TlsError("certificate and key are needed")
-    return TlsFiles(
-        settings.tls_cert_file, settings.tls_key_file, settings.tls_client_ca_file if settings.tls == "mtls" else None
-    )
 
 
 def _no_passphrase() -> str:

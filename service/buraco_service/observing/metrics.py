@@ -27,7 +27,7 @@ from prometheus_client import (
     start_http_server,
 )
 
-from buraco_service.figures import Calls, Durations, GrpcType, MethodMetrics
+from buraco_service.observing.figures import Calls, Durations, GrpcType, MethodMetrics
 
 MoveOutcome = Literal["ok", "refused", "failed", "cancelled"]
 UNKNOWN = "unknown"

@@ -16,14 +16,14 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from buraco_service import logs
-from buraco_service.identity import MIN_SECRET_BYTES
-from buraco_service.listening import StartError, joined, ready_file, reserved, serve_metrics
-from buraco_service.restarts import Restarts
-from buraco_service.settings import Settings
-from buraco_service.worker_link import HURRY, MARGIN
-from buraco_service.worker_metrics import Family, Gone, SupervisorMetrics, Together, families
-from buraco_service.worker_process import WorkerProcess
+from buraco_service.access.seat_tokens import MIN_SECRET_BYTES
+from buraco_service.configuration.settings import Settings
+from buraco_service.observing import logs
+from buraco_service.serving.listening import StartError, joined, ready_file, reserved, serve_metrics
+from buraco_service.workers.link import HURRY, MARGIN
+from buraco_service.workers.metrics import Family, Gone, SupervisorMetrics, Together, families
+from buraco_service.workers.process import WorkerProcess
+from buraco_service.workers.restarts import Restarts
 
 # Seconds between two questions for what workers have counted: at most so much is lost when one is killed.
 _ASK_PERIOD: Final = 2.0

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
-from buraco_service.listening import StartError
-from buraco_service.logs import CallContext, current_call
-from buraco_service.stores.instrumented import StoreObserver
+from buraco_service.observing.current_call import CallContext
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+
+
+class TracingError(Exception):
+    """The environment asks for traces that cannot be had; the message says why, for an operator."""
 
 
 class CallTrace(Protocol):
@@ -43,40 +45,24 @@ class Tracing(Protocol):
         """Sends what is left, for some seconds at most. Blocks."""
 
 
-class TracedOperations:
-    """Tells of the store's operations whom it is told to, and the trace of the call that waited for them."""
-
-    def __init__(self, observer: StoreObserver) -> None:
-        self._observer = observer
-
-    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
-        """See `StoreObserver`."""
-        self._observer.store_operation(operation, outcome, seconds)
-        call = current_call.get()
-        if call is not None and call.trace is not None:
-            call.trace.operation(operation, outcome, seconds)
-
-    def store_watchers(self, count: int) -> None:
-        """See `StoreObserver`."""
-        self._observer.store_watchers(count)
-
-
 def tracing_of(environment: Mapping[str, str], version: str) -> Tracing | None:
-    """What the environment asks for, None for nothing. Raises StartError if it asks for what cannot be had."""
+    """What the environment asks for, None for nothing. Raises TracingError if it asks for what cannot be had."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return None
     exporters = _listed(environment.get("OTEL_TRACES_EXPORTER", ""))
     if exporters == ["none"] or not (exporters or any(environment.get(name) for name in _ENDPOINTS)):
         return None
     if exporters not in ([], ["otlp"]):
-        raise StartError(f"OTEL_TRACES_EXPORTER {','.join(exporters)!r} has to be otlp or none")
+        raise TracingError(f"OTEL_TRACES_EXPORTER {','.join(exporters)!r} has to be otlp or none")
     protocol = next((value for name in _PROTOCOLS if (value := environment.get(name))), "grpc")
     if protocol != "grpc":
-        raise StartError(f"OTEL_EXPORTER_OTLP_PROTOCOL {protocol!r} has to be grpc (port 4317 of a collector)")
+        raise TracingError(f"OTEL_EXPORTER_OTLP_PROTOCOL {protocol!r} has to be grpc (port 4317 of a collector)")
     try:
-        from buraco_service.otel import OtlpTracing
+        from buraco_service.observing.otel import OtlpTracing
     except ImportError as error:
-        raise StartError(f"the environment asks for traces, but the extra `otel` is not installed ({error})") from None
+        raise TracingError(
+            f"the environment asks for traces, but the extra `otel` is not installed ({error})"
+        ) from None
     return OtlpTracing(environment, version)
 
 

@@ -15,27 +15,28 @@ import click
 
 from buraco.v1 import rules_service_pb2_grpc, table_service_pb2_grpc
 from buraco_rules.presets import PRESETS
-from buraco_service import garbage, logs
-from buraco_service import settings as settings_module
-from buraco_service.cli import distribution_version
-from buraco_service.identity import SeatTokens
-from buraco_service.listening import StartError, ready_file
-from buraco_service.metrics import Metrics
-from buraco_service.protection import Protection
-from buraco_service.rules_servicer import RulesServicer
-from buraco_service.server import BuracoServer, OnDrain, Register
-from buraco_service.settings import Settings, SettingsError
+from buraco_service.access.seat_tokens import SeatTokens
+from buraco_service.access.tls import TlsError
+from buraco_service.commands.cli import distribution_version
+from buraco_service.configuration import settings as settings_module
+from buraco_service.configuration.settings import Settings, SettingsError
+from buraco_service.observing import logs
+from buraco_service.observing.metrics import Metrics
+from buraco_service.observing.tracing import TracingError, tracing_of
+from buraco_service.serving import garbage
+from buraco_service.serving.listening import StartError, ready_file
+from buraco_service.serving.protection import Protection
+from buraco_service.serving.rules_servicer import RulesServicer
+from buraco_service.serving.server import BuracoServer, OnDrain, Register
+from buraco_service.serving.table_servicer import TableServicer
 from buraco_service.stores.base import Store, StoreError
-from buraco_service.stores.instrumented import InstrumentedStore
+from buraco_service.stores.instrumented import InstrumentedStore, TracedOperations
 from buraco_service.stores.urls import open_store
-from buraco_service.supervisor import Supervisor
-from buraco_service.table_servicer import TableServicer
 from buraco_service.tables.counting import count_tables
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
-from buraco_service.tls import TlsError
-from buraco_service.tracing import TracedOperations, tracing_of
-from buraco_service.worker_link import HURRY, WorkerLink
+from buraco_service.workers.link import HURRY, WorkerLink
+from buraco_service.workers.supervisor import Supervisor
 
 _EXPIRY_BATCH = 200
 _LONGEST_EXPIRY_PERIOD = 3600.0
@@ -87,7 +88,7 @@ def serve(**flags: str | bool | None) -> None:
             asyncio.run(Supervisor(settings, settings_module.as_environment(os.environ, flags)).run())
         else:
             run_until_told(settings)
-    except (StartError, StoreError) as error:
+    except (StartError, StoreError, TracingError) as error:
         _refuse(str(error), status=1)
 
 
@@ -104,7 +105,7 @@ def run_until_told(settings: Settings, link: WorkerLink | None = None) -> None:
 async def run(settings: Settings, link: WorkerLink | None = None) -> None:
     """Serves until a signal comes, then stops in order; a second signal cuts the wait short.
 
-    With a link it is one of several workers on one port. Raises StartError and StoreError.
+    With a link it is one of several workers on one port. Raises StartError, StoreError and TracingError.
     """
     protection = _protection(settings)
     metrics = Metrics((rule_set.id for rule_set in PRESETS), distribution_version())

@@ -16,11 +16,12 @@ from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import click
 
-from buraco_service import setting_checks
-from buraco_service import setting_kinds as kinds
-from buraco_service.api_keys import ApiKey
-from buraco_service.identity import SigningKey
-from buraco_service.setting_kinds import Kind
+from buraco_service.access.admission import Limits
+from buraco_service.access.api_keys import ApiKey
+from buraco_service.access.seat_tokens import SigningKey
+from buraco_service.access.tls import TlsError, TlsFiles
+from buraco_service.configuration import checks, kinds
+from buraco_service.configuration.kinds import Kind
 
 _PREFIX = "BURACO_"
 
@@ -183,6 +184,16 @@ class Settings:
         credentials, at, place = rest.rpartition("@")
         return f"{scheme}://{credentials.partition(':')[0] + at if at else ''}{place}"
 
+    def limits(self) -> Limits:
+        """Those of a replica."""
+        return Limits(*[getattr(self, name) for name in Limits._fields])
+
+    def tls_files(self) -> TlsFiles:
+        """The files of a server with TLS. Raises TlsError where they are not given."""
+        if self.tls_cert_file is None or self.tls_key_file is None:
+            raise TlsError("certificate and key are needed")
+        return TlsFiles(self.tls_cert_file, self.tls_key_file, self.tls_client_ca_file if self.tls == "mtls" else None)
+
 
 def specs() -> tuple[Spec, ...]:
     """The declarations of all settings, in the order of the documentation."""
@@ -212,7 +223,7 @@ def load(environment: Mapping[str, str], flags: Mapping[str, str | bool | None])
         except ValueError as error:
             problems.append(_problem(spec, source, raw, str(error)))
             broken.append(spec.name)
-    settings, found = setting_checks.completed(Settings(**values), given=frozenset(values), broken=frozenset(broken))
+    settings, found = checks.completed(Settings(**values), given=frozenset(values), broken=frozenset(broken))
     problems += found
     if problems:
         raise SettingsError(tuple(problems))

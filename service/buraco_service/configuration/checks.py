@@ -8,14 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from buraco_service import setting_kinds, tls
+from buraco_service.access.tls import TlsError
+from buraco_service.configuration import kinds
 
 if TYPE_CHECKING:
-    from buraco_service.settings import Settings
+    from buraco_service.configuration.settings import Settings
 
 _KEY_FILES: Final[dict[str, Callable[[Path], Any]]] = {
-    "signing_keys": setting_kinds.signing_keys_of_file,
-    "api_keys": setting_kinds.api_keys_of_file,
+    "signing_keys": kinds.signing_keys_of_file,
+    "api_keys": kinds.api_keys_of_file,
 }
 
 
@@ -71,7 +72,7 @@ def _tls_problems(settings: Settings) -> list[str]:
     ]
     if not problems and settings.tls != "off":
         try:
-            tls.of_settings(settings).read()
-        except tls.TlsError as error:
+            settings.tls_files().read()
+        except TlsError as error:
             problems.append(f"BURACO_TLS {settings.tls} cannot be had: {error}")
     return problems

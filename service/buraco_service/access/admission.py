@@ -7,18 +7,15 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import grpc.aio
 
 from buraco_service import errors
-from buraco_service.api_keys import ApiKeys
-from buraco_service.logs import CallContext, current_call
-from buraco_service.peers import address_of
-from buraco_service.request_rate import RequestRate
-
-if TYPE_CHECKING:
-    from buraco_service.settings import Settings
+from buraco_service.access.api_keys import ApiKeys
+from buraco_service.access.peers import address_of
+from buraco_service.access.request_rate import RequestRate
+from buraco_service.observing.current_call import CallContext, current_call
 
 # Seconds.
 _OPENING_PATIENCE = 0.5
@@ -36,11 +33,6 @@ class Limits(NamedTuple):
     max_request_rate: int = 0
     max_request_burst: int = 100
     trusted_proxies: int = 0
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """Those of the settings."""
-        return cls(*[getattr(settings, name) for name in cls._fields])
 
 
 class Admission:

@@ -22,7 +22,7 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from buraco_service.metrics import STORED_TABLES
+from buraco_service.observing.metrics import STORED_TABLES
 
 # Name, meaning, type, and the samples: name, labels, value. Plain data that JSON can hold.
 Family: TypeAlias = Sequence[Any]

@@ -23,17 +23,15 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import Any, Literal, TextIO
 
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
-if TYPE_CHECKING:
-    from buraco_service.tracing import CallTrace
+from buraco_service.observing.current_call import CallContext, current_call
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "json", "console"]
@@ -47,41 +45,6 @@ _WITHHELD = frozenset(
     {"api_key", "authorization", "card", "cards", "deal", "hand", "hands", "moves", "pots", "secret", "seed"}
     | {"signing_keys", "snapshot", "state", "stock", "token", "view"}
 )
-
-
-class CallContext:
-    """What is known of one call, of which its lines tell something. `started` is a time of time.perf_counter()."""
-
-    __slots__ = (
-        *("caller", "charge", "metadata", "method", "request_id", "request_id_given", "started", "table_id", "trace"),
-    )
-
-    def __init__(
-        self,
-        method: str,
-        request_id: str,
-        request_id_given: bool,
-        started: float,
-        metadata: Iterable[tuple[str, str | bytes]] = (),
-    ) -> None:
-        self.method = method
-        # As grpc has it at hand: asking for it later has it made anew. It is never logged.
-        self.metadata = metadata
-        self.request_id = request_id
-        # Whether the caller chose it.
-        self.request_id_given = request_id_given
-        self.started = started
-        self.table_id: str | None = None
-        # The name of the API key that came with it.
-        self.caller: str | None = None
-        # Counts one more request of a stream; None where requests are not limited.
-        self.charge: Callable[[], None] | None = None
-        # None where calls are not traced.
-        self.trace: CallTrace | None = None
-
-
-# The call that this task works for.
-current_call: ContextVar[CallContext | None] = ContextVar("current_call", default=None)
 
 # Logs the end of a call: the call, its status code's name, seconds, the reason of an error.
 LogCall = Callable[[CallContext, str, float, str | None], None]

@@ -1,0 +1,1 @@
+"""What is started: the commands of `buraco` that are the service's, and the worker of a supervisor."""

@@ -1,0 +1,1 @@
+"""The settings: how they are declared, written, read and checked."""

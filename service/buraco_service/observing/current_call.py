@@ -1,0 +1,52 @@
+"""The call that a task works for: what logs, traces and limits know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from buraco_service.observing.tracing import CallTrace
+
+
+class CallContext:
+    """What is known of one call, `started` is a time of time.perf_counter()."""
+
+    __slots__ = (
+        *("caller", "charge", "metadata", "method", "request_id", "request_id_given", "started", "table_id", "trace"),
+    )
+
+    def __init__(
+        self,
+        method: str,
+        request_id: str,
+        request_id_given: bool,
+        started: float,
+        metadata: Iterable[tuple[str, str | bytes]] = (),
+    ) -> None:
+        self.method = method
+        # As grpc has it at hand: asking for it later has it made anew. It is never logged.
+        self.metadata = metadata
+        self.request_id = request_id
+        # Whether the caller chose it.
+        self.request_id_given = request_id_given
+        self.started = started
+        self.table_id: str | None = None
+        # The name of the API key that came with it.
+        self.caller: str | None = None
+        # Counts one more request of a stream; None where requests are not limited.
+        self.charge: Callable[[], None] | None = None
+        # None where calls are not traced.
+        self.trace: CallTrace | None = None
+
+
+current_call: Final[ContextVar[CallContext | None]] = ContextVar("current_call", default=None)
+"""The call that this task works for."""
+
+
+def bind_table(table_id: str) -> None:
+    """Names the table that the current call is about: its log lines carry the id from here on."""
+    call = current_call.get()
+    if call is not None:
+        call.table_id = table_id
