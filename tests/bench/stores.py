@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from buraco_service.observing import logs
-from buraco_service.stores.base import Commit, Store
+from buraco_service.stores.base import Commit, NewTable, Store
 from buraco_service.stores.urls import open_store
 from tests.bench.kept import kept
 from tests.servers import postgres, valkey
@@ -43,7 +43,7 @@ async def _measure(store: Store, seconds: float) -> tuple[float, float]:
 
     async def play() -> int:
         table_id = str(uuid.uuid4())
-        await store.create(table_id, _STATE, "playing", time.time(), _ENTRY, str(uuid.uuid4()), _ANSWER)
+        await store.create(NewTable(table_id, _STATE, "playing", time.time(), _ENTRY, str(uuid.uuid4()), _ANSWER))
         revision = 1
         while time.perf_counter() < end:
             request_id = f"3f0c1d52-9f0e-4d43-8f57-{revision:012}"
@@ -63,7 +63,7 @@ async def _measure(store: Store, seconds: float) -> tuple[float, float]:
 async def _measure_list(store: Store) -> float:
     """Seconds that a page of tables takes, after more tables have been made."""
     for _ in range(200):
-        await store.create(str(uuid.uuid4()), _STATE, "waiting", time.time(), _ENTRY, None, _ANSWER)
+        await store.create(NewTable(str(uuid.uuid4()), _STATE, "waiting", time.time(), _ENTRY, None, _ANSWER))
     times = []
     for _ in range(20):
         begun = time.perf_counter()

@@ -25,7 +25,7 @@ from buraco_service.configuration.settings import Settings
 from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.listening import StartError
 from buraco_service.serving.server import BuracoServer
-from buraco_service.stores.base import Store, StoreUnavailable
+from buraco_service.stores.base import NewTable, Store, StoreUnavailable
 from buraco_service.stores.urls import open_store
 from tests.service.announcing import PATIENCE, Announcing
 from tests.service.echo import SERVICE, Caller, Echo, text
@@ -263,8 +263,8 @@ async def test_version_six(store: Store, log_stream: Announcing) -> None:
 async def test_untouched_tables_expire(store: Store, log_stream: Announcing) -> None:
     """Tables that nobody touched for the given time are removed, the others stay."""
     now = time.time()
-    await store.create("old", b"state", "finished", now - 61, b"entry", None, b"answer")
-    await store.create("new", b"state", "playing", now, b"entry", None, b"answer")
+    await store.create(NewTable("old", b"state", "finished", now - 61, b"entry", None, b"answer"))
+    await store.create(NewTable("new", b"state", "playing", now, b"entry", None, b"answer"))
     expiring = asyncio.create_task(expire_tables(store, 60.0))
     await log_stream.wait_for(lambda: bool(log_stream.lines("expired tables removed")))
     expiring.cancel()

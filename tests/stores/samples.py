@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from buraco_service.stores.base import Commit, Store, StoreUnavailable, Subscription
+from buraco_service.stores.base import Commit, NewTable, Store, StoreUnavailable, Subscription
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ async def create(
     store: Store, table_id: str, *, status: str = "waiting", now: float = 1000.0, request_id: str | None = None
 ) -> None:
     """A table whose bytes all say where they belong."""
-    await store.create(table_id, b"state 1", status, now, b"entry 1", request_id, b"answer 1")
+    await store.create(NewTable(table_id, b"state 1", status, now, b"entry 1", request_id, b"answer 1"))
 
 
 def step(

@@ -16,6 +16,7 @@ from buraco_service.stores.base import (
     AlreadyRemembered,
     HistoryGone,
     LogEntry,
+    NewTable,
     Remembered,
     RevisionConflict,
     Store,
@@ -37,7 +38,7 @@ EVERY_BYTE = bytes(range(256))
 
 async def test_created_table_is_loaded_as_given(store: Store) -> None:
     """A created table has revision 1 and everything it was created with."""
-    await store.create("t", b"state", "waiting", 1234.5, b"entry", None, b"answer")
+    await store.create(NewTable("t", b"state", "waiting", 1234.5, b"entry", None, b"answer"))
     assert await store.load("t") == Stored("t", 1, b"state", "waiting", 1234.5, 1234.5)
     assert await store.revision("t") == 1
     assert await store.log("t", 0, 10) == [LogEntry(1, b"entry")]
@@ -46,7 +47,7 @@ async def test_created_table_is_loaded_as_given(store: Store) -> None:
 @pytest.mark.parametrize("payload", [b"", EVERY_BYTE, b"x" * 1_000_000], ids=["empty", "every byte", "a megabyte"])
 async def test_payloads_come_back_byte_by_byte(store: Store, payload: bytes) -> None:
     """State, entry, answer and record are opaque bytes of any value."""
-    await store.create("t", payload, "waiting", 1.0, payload, "make", payload)
+    await store.create(NewTable("t", payload, "waiting", 1.0, payload, "make", payload))
     await store.commit(
         step("t", 1, state=payload, entry=payload, answer=payload, request_id="r", records=((1, payload),))
     )
@@ -71,7 +72,7 @@ async def test_taken_id_is_refused(store: Store) -> None:
     """A second create with a table's id raises TableExists and changes nothing."""
     await create(store, "t", request_id="first")
     with pytest.raises(TableExists) as caught:
-        await store.create("t", b"other", "other", 9.0, b"other", "second", b"other")
+        await store.create(NewTable("t", b"other", "other", 9.0, b"other", "second", b"other"))
     assert caught.value.table_id == "t"
     assert await store.load("t") == Stored("t", 1, b"state 1", "waiting", 1000.0, 1000.0)
     assert await store.log("t", 0, 10) == [LogEntry(1, b"entry 1")]
@@ -429,7 +430,7 @@ async def test_tables_of_an_owner_are_counted(store_factory: StoreFactory) -> No
     here, there = await store_factory(), await store_factory()
     assert await here.owned("ann", "waiting") == 0
     for number, (store, owner) in enumerate([(here, "ann"), (there, "ann"), (here, "bo"), (there, None)]):
-        await store.create(f"t{number}", b"state", "waiting", 1.0, b"entry", None, b"answer", owner)
+        await store.create(NewTable(f"t{number}", b"state", "waiting", 1.0, b"entry", None, b"answer", owner))
     for store in (here, there):
         assert await store.owned("ann", "waiting") == 2
         assert await store.owned("bo", "waiting") == 1
@@ -444,17 +445,17 @@ async def test_tables_of_an_owner_are_counted(store_factory: StoreFactory) -> No
 
 async def test_refused_create_is_not_counted(store: Store) -> None:
     """A create that was refused, or repeats another one, counts for nobody."""
-    await store.create("t", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann")
+    await store.create(NewTable("t", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann"))
     with pytest.raises(TableExists):
-        await store.create("t", b"state", "waiting", 1.0, b"entry", "other", b"answer", "ann")
+        await store.create(NewTable("t", b"state", "waiting", 1.0, b"entry", "other", b"answer", "ann"))
     with pytest.raises(AlreadyRemembered):
-        await store.create("t2", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann")
+        await store.create(NewTable("t2", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann"))
     assert await store.owned("ann", "waiting") == 1
 
 
 async def test_expired_tables_are_not_counted(store: Store) -> None:
     """A table that is removed no longer counts."""
-    await store.create("t", b"state", "waiting", 1.0, b"entry", None, b"answer", "ann")
+    await store.create(NewTable("t", b"state", "waiting", 1.0, b"entry", None, b"answer", "ann"))
     assert await store.expire(2.0, 10) == 1
     assert await store.owned("ann", "waiting") == 0
 
@@ -677,8 +678,10 @@ _BROKEN: dict[str, Callable[[Store], Awaitable[object]]] = {
     "create before time": lambda store: create(store, "new", now=-1.0),
     "create without time": lambda store: create(store, "new", now=float("nan")),
     "create with an empty request id": lambda store: create(store, "new", request_id=""),
-    "create for nobody": lambda store: store.create("u", b"", "s", 1.0, b"", None, b"", ""),
-    "create for a long name": lambda store: store.create("u", b"", "s", 1.0, b"", None, b"", "x" * (MAX_ID_LENGTH + 1)),
+    "create for nobody": lambda store: store.create(NewTable("u", b"", "s", 1.0, b"", None, b"", "")),
+    "create for a long name": lambda store: store.create(
+        NewTable("u", b"", "s", 1.0, b"", None, b"", "x" * (MAX_ID_LENGTH + 1))
+    ),
     "tables of nobody": lambda store: store.owned("", "waiting"),
     "count without status": lambda store: store.count(""),
     "count of a long status": lambda store: store.count("x" * (MAX_STATUS_LENGTH + 1)),

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from buraco_service.stores.base import PRUNE_STEP, LogEntry, Remembered, Store, StoreError, StoreUnavailable
+from buraco_service.stores.base import (
+    PRUNE_STEP,
+    LogEntry,
+    NewTable,
+    Remembered,
+    Store,
+    StoreError,
+    StoreUnavailable,
+)
 from buraco_service.stores.instrumented import InstrumentedStore
 from buraco_service.stores.sqlite import SqliteStore
 from tests.stores.samples import PATIENCE, advance, create, soon, step
@@ -50,7 +58,7 @@ def store(inner: SqliteStore, observed: Observed) -> Store:
 
 async def test_calls_are_passed_on(store: Store, inner: SqliteStore, observed: Observed) -> None:
     """Every call reaches the inner store with its arguments, returns its result, and is reported as "ok" in time."""
-    await store.create("t", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann")
+    await store.create(NewTable("t", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann"))
     assert await inner.created("make") == await store.created("make") == ("t", b"answer")
     assert await inner.owned("ann", "waiting") == await store.owned("ann", "waiting") == 1
     assert await inner.count("waiting") == await store.count("waiting") == 1

@@ -16,6 +16,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from buraco_service.stores.base import (
+    NewTable,
     RevisionConflict,
     Store,
     StoreIncompatible,
@@ -246,7 +247,7 @@ async def test_trouble_of_the_server_is_unavailable(
             await store.commit(step("t", 1, entry=b"bad", status="lost", request_id="r"))
         assert "hidden card" not in "".join(traceback.format_exception(caught.value))
         with pytest.raises(StoreUnavailable):
-            await store.create("new", b"", "new", 1.0, b"bad", "make", b"")
+            await store.create(NewTable("new", b"", "new", 1.0, b"bad", "make", b""))
     assert await store.revision("t") == 1
     assert await store.remembered("t", "r") is None
     assert await store.created("make") is None

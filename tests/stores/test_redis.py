@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from buraco_service.stores.base import (
     KEPT_REQUESTS,
     PRUNE_STEP,
+    NewTable,
     RevisionConflict,
     StoreError,
     StoreIncompatible,
@@ -63,7 +64,9 @@ async def test_expired_tables_leave_nothing_behind(valkey: Valkey, redis_url: st
     store = await open_at(redis_url)
     empty = keys_of(valkey, redis_url)
     for i in range(20):
-        await store.create(f"t{i}", b"state", "waiting", 1000.0, b"entry", f"make {i}", b"answer", f"owner {i % 3}")
+        await store.create(
+            NewTable(f"t{i}", b"state", "waiting", 1000.0, b"entry", f"make {i}", b"answer", f"owner {i % 3}")
+        )
         await store.commit(step(f"t{i}", 1, request_id="r", records=((1, b"deal"),)))
     assert len(keys_of(valkey, redis_url)) > 20 * 6
     assert await store.expire(5000.0, 100) == 20

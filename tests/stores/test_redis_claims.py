@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from buraco_service.stores.base import AlreadyRemembered, Remembered, Stored, TableExists, TableNotFound
+from buraco_service.stores.base import AlreadyRemembered, NewTable, Remembered, Stored, TableExists, TableNotFound
 from buraco_service.stores.redis import RedisStore
-from buraco_service.stores.redis_claims import OPEN_FOR_LONG, NewTable
+from buraco_service.stores.redis_claims import OPEN_FOR_LONG
 from buraco_service.stores.redis_keys import bucket_of
 from buraco_service.stores.redis_url import parse
 from tests.stores.samples import create
 
-FIRST = NewTable("first", b"state", "waiting", "1000.0", b"entry", b"answer", "")
+FIRST = NewTable("first", b"state", "waiting", 1000.0, b"entry", "make", b"answer")
 
 
 @pytest.fixture(params=["redis_url", "redis_cluster_url"])
@@ -83,7 +83,7 @@ async def test_carried_on_claim_counts_for_its_owner(store: RedisStore) -> None:
 async def test_table_made_but_not_settled_is_made_once(store: RedisStore) -> None:
     """When a create ended after its table was made, repeats find that table as it is by then."""
     mark = await claim(store)
-    assert await store._claims.make(FIRST, "make", mark)
+    assert await store._claims.make(FIRST, mark)
     for _ in range(2):
         with pytest.raises(AlreadyRemembered) as caught:
             await create(store, "second", request_id="make")
@@ -95,7 +95,7 @@ async def test_slow_creator_finds_its_table_made(store: RedisStore) -> None:
     """A create that others have carried on meanwhile goes through when it comes to it."""
     mark = await claim(store)
     assert await store.created("make") == ("first", b"answer")
-    assert await store._claims.make(FIRST, "make", mark)
+    assert await store._claims.make(FIRST, mark)
     assert len(await store.log("first", 0, 10)) == 1
 
 
@@ -115,7 +115,7 @@ async def test_claim_on_a_taken_id_is_void(store: RedisStore) -> None:
 async def test_claim_of_an_expired_table_is_void(store: RedisStore, settled: bool) -> None:
     """When a table has expired and the process ended before it forgot the claim, the request is free all the same."""
     mark = await claim(store)
-    assert await store._claims.make(FIRST, "make", mark)
+    assert await store._claims.make(FIRST, mark)
     if settled:
         await store._claims._settle("make", mark)
         forget = store._claims.disclaim

@@ -14,12 +14,7 @@ from pathlib import Path
 import pytest
 
 from buraco_service.stores import sqlite_poll
-from buraco_service.stores.base import (
-    RevisionConflict,
-    StoreError,
-    StoreIncompatible,
-    StoreUnavailable,
-)
+from buraco_service.stores.base import NewTable, RevisionConflict, StoreError, StoreIncompatible, StoreUnavailable
 from buraco_service.stores.limits import MAX_NUMBER
 from buraco_service.stores.sqlite import SqliteStore
 from buraco_service.stores.sqlite_schema import SCHEMA_VERSION
@@ -160,7 +155,7 @@ async def test_full_disk_leaves_nothing_half_written(store: SqliteStore) -> None
             await store.commit(large)
         await assert_untouched(store, "t", 3)
     with pytest.raises(StoreUnavailable, match="full"):
-        await store.create("new", bytes(100_000), "waiting", 1.0, b"", "make", b"")
+        await store.create(NewTable("new", bytes(100_000), "waiting", 1.0, b"", "make", b""))
     assert await store.created("make") is None
     await on_writer(store, "PRAGMA max_page_count = 1000000")
     assert await store.commit(large) == 4
@@ -299,7 +294,7 @@ async def test_older_schema_is_brought_up_to_date(file: Path) -> None:
         await store.close()
     store = await SqliteStore.open(file)
     assert await store.owned("ann", "waiting") == 0
-    await store.create("u", b"state", "waiting", 1.0, b"entry", None, b"answer", "ann")
+    await store.create(NewTable("u", b"state", "waiting", 1.0, b"entry", None, b"answer", "ann"))
     assert await store.owned("ann", "waiting") == 1
     await store.close()
 

@@ -49,6 +49,21 @@ class Remembered(NamedTuple):
     answer: bytes
 
 
+class NewTable(NamedTuple):
+    """A table that is to be: all of it is written, or nothing."""
+
+    table_id: str
+    state: bytes
+    status: str
+    now: float
+    entry: bytes
+    request_id: str | None
+    """Remembered with `answer` among all tables, for as long as this one is there; None remembers nothing."""
+    answer: bytes
+    owner: str | None = None
+    """For whom `Store.owned` counts it, for as long as it is there; None for nobody."""
+
+
 class Commit(NamedTuple):
     """One step of one table: all of it is written, or nothing."""
 
@@ -187,21 +202,9 @@ class Store(Protocol):
     A write whose caller is cancelled may still happen.
     """
 
-    async def create(
-        self,
-        table_id: str,
-        state: bytes,
-        status: str,
-        now: float,
-        entry: bytes,
-        request_id: str | None,
-        answer: bytes,
-        owner: str | None = None,
-    ) -> None:
+    async def create(self, table: NewTable) -> None:
         """Write a new table with revision 1.
 
-        Its request id is remembered among all tables, for as long as the table is there, and so is the `owner`, for
-        whom `owned` counts it.
         Raises AlreadyRemembered when the request made a table before (looked at first), then TableExists.
         """
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from buraco_service.observing.current_call import current_call
-from buraco_service.stores.base import Commit, LogEntry, Remembered, Store, Stored, StoreError, Subscription
+from buraco_service.stores.base import Commit, LogEntry, NewTable, Remembered, Store, Stored, StoreError, Subscription
 
 T = TypeVar("T")
 
@@ -56,20 +56,9 @@ class InstrumentedStore:
         self._observer = observer
         self._watchers = 0
 
-    async def create(
-        self,
-        table_id: str,
-        state: bytes,
-        status: str,
-        now: float,
-        entry: bytes,
-        request_id: str | None,
-        answer: bytes,
-        owner: str | None = None,
-    ) -> None:
+    async def create(self, table: NewTable) -> None:
         """See `Store.create`."""
-        call = self._store.create(table_id, state, status, now, entry, request_id, answer, owner)
-        await self._observed("create", call)
+        await self._observed("create", self._store.create(table))
 
     async def created(self, request_id: str) -> tuple[str, bytes] | None:
         """See `Store.created`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buraco_service.stores.base import Commit, TableNotFound
+from buraco_service.stores.base import Commit, NewTable, TableNotFound
 
 MAX_ID_LENGTH = 200
 """Characters in a table id, a request id or an owner; at least one."""
@@ -74,41 +74,32 @@ def check_time(seconds: float) -> None:
         raise ValueError(f"not a time in seconds since the epoch: {seconds}")
 
 
-def check_create(
-    table_id: str,
-    state: bytes,
-    status: str,
-    now: float,
-    entry: bytes,
-    request_id: str | None,
-    answer: bytes,
-    owner: str | None,
-) -> None:
-    """Raise ValueError when an argument of `create` is out of its range."""
-    if not is_id(table_id):
+def check_create(table: NewTable) -> None:
+    """Raise ValueError when a field of the table is out of its range."""
+    if not is_id(table.table_id):
         raise ValueError("not an id for a table")
-    if owner is not None and not is_id(owner):
+    if table.owner is not None and not is_id(table.owner):
         raise ValueError("not a name for an owner")
-    _check_step(state, status, now, entry, request_id, answer)
+    _check_written(table)
 
 
 def check_commit(commit: Commit) -> None:
     """Raise ValueError when a field of the commit is out of its range. Its table and revision are not looked at."""
-    _check_step(commit.state, commit.status, commit.now, commit.entry, commit.request_id, commit.answer)
+    _check_written(commit)
     for number, payload in commit.records:
         if not 0 <= number <= MAX_NUMBER:
             raise ValueError(f"a deal number has to be 0 to {MAX_NUMBER}, not {number}")
         _check_payload("a record", payload)
 
 
-def _check_step(state: bytes, status: str, now: float, entry: bytes, request_id: str | None, answer: bytes) -> None:
-    check_status(status)
-    if request_id is not None and not is_id(request_id):
+def _check_written(step: NewTable | Commit) -> None:
+    check_status(step.status)
+    if step.request_id is not None and not is_id(step.request_id):
         raise ValueError("not an id for a request")
-    check_time(now)
-    _check_payload("the state", state)
-    _check_payload("the log entry", entry)
-    _check_payload("the answer", answer)
+    check_time(step.now)
+    _check_payload("the state", step.state)
+    _check_payload("the log entry", step.entry)
+    _check_payload("the answer", step.answer)
 
 
 def _check_payload(what: str, payload: bytes) -> None:

@@ -22,6 +22,7 @@ from buraco_service.stores import limits, postgres_calls
 from buraco_service.stores.base import (
     Commit,
     LogEntry,
+    NewTable,
     Remembered,
     Stored,
     StoreUnavailable,
@@ -76,23 +77,10 @@ class PostgresStore:
         for name in await self._call(postgres_calls.settings_that_lose_commits):
             logs.get_logger().warning("store not durable", setting=name, value="off")
 
-    async def create(
-        self,
-        table_id: str,
-        state: bytes,
-        status: str,
-        now: float,
-        entry: bytes,
-        request_id: str | None,
-        answer: bytes,
-        owner: str | None = None,
-    ) -> None:
+    async def create(self, table: NewTable) -> None:
         """See `Store.create`."""
-        limits.check_create(table_id, state, status, now, entry, request_id, answer, owner)
-        await self._call(
-            lambda db: postgres_calls.create(db, table_id, state, status, now, entry, request_id, answer, owner),
-            repeatable=False,
-        )
+        limits.check_create(table)
+        await self._call(lambda db: postgres_calls.create(db, table), repeatable=False)
 
     async def created(self, request_id: str) -> tuple[str, bytes] | None:
         """See `Store.created`."""

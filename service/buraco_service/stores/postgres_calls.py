@@ -8,6 +8,7 @@ from buraco_service.stores.base import (
     AlreadyRemembered,
     HistoryGone,
     LogEntry,
+    NewTable,
     Remembered,
     Stored,
     StoreUnavailable,
@@ -117,27 +118,18 @@ async def list_tables(db: Connection, status: str | None, limit: int, after: str
     return [Stored(*row) for row in rows]
 
 
-async def create(
-    db: Connection,
-    table_id: str,
-    state: bytes,
-    status: str,
-    now: float,
-    entry: bytes,
-    request_id: str | None,
-    answer: bytes,
-    owner: str | None,
-) -> None:
+async def create(db: Connection, table: NewTable) -> None:
     """See `Store.create`."""
     row = await db.fetchrow(
         "SELECT outcome, first_table, first_answer FROM buraco.create_table_1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        *(table_id, state, status, now, hour(now), entry, request_id, answer, owner),
+        *(table.table_id, table.state, table.status, table.now, hour(table.now)),
+        *(table.entry, table.request_id, table.answer, table.owner),
     )
     assert row is not None
     if row[0] == "remembered":
         raise AlreadyRemembered(row[1], Remembered(1, row[2]))
     if row[0] == "exists":
-        raise TableExists(table_id)
+        raise TableExists(table.table_id)
 
 
 async def expire(db: Connection, updated_before: float, limit: int) -> int:

@@ -19,17 +19,17 @@ from buraco_service.stores.base import (
     Commit,
     HistoryGone,
     LogEntry,
+    NewTable,
     Remembered,
     RevisionConflict,
     Stored,
     StoreError,
     StoreUnavailable,
-    TableExists,
     TableNotFound,
 )
 from buraco_service.stores.notify import TableSubscription, Watchers
 from buraco_service.stores.redis_checks import check_safety, check_schema
-from buraco_service.stores.redis_claims import Claims, NewTable
+from buraco_service.stores.redis_claims import Claims
 from buraco_service.stores.redis_keys import BUCKETS, Keys
 from buraco_service.stores.redis_listing import Listing
 from buraco_service.stores.redis_nodes import Nodes
@@ -69,25 +69,11 @@ class RedisStore:
             raise
         return cls(nodes, keys)
 
-    async def create(
-        self,
-        table_id: str,
-        state: bytes,
-        status: str,
-        now: float,
-        entry: bytes,
-        request_id: str | None,
-        answer: bytes,
-        owner: str | None = None,
-    ) -> None:
+    async def create(self, table: NewTable) -> None:
         """See `Store.create`."""
-        limits.check_create(table_id, state, status, now, entry, request_id, answer, owner)
-        table = NewTable(table_id, state, status, repr(now), entry, answer, owner or "")
+        limits.check_create(table)
         with self._call():
-            if request_id is not None:
-                await self._claims.create(table, request_id)
-            elif not await self._claims.make(table, "", ""):
-                raise TableExists(table_id)
+            await self._claims.create(table)
 
     async def created(self, request_id: str) -> tuple[str, bytes] | None:
         """See `Store.created`."""

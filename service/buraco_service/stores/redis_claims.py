@@ -20,7 +20,7 @@ import contextlib
 import uuid
 from typing import NamedTuple
 
-from buraco_service.stores.base import AlreadyRemembered, Remembered, StoreUnavailable, TableExists
+from buraco_service.stores.base import AlreadyRemembered, NewTable, Remembered, StoreUnavailable, TableExists
 from buraco_service.stores.redis_keys import Keys, bucket_of
 from buraco_service.stores.redis_nodes import Nodes
 from buraco_service.stores.redis_scripts import ABANDONED, CLAIM, CREATE, DISCLAIM, SETTLE
@@ -29,19 +29,6 @@ OPEN_FOR_LONG = 3600
 """Seconds after which nobody is at work on an open claim any more."""
 
 _MOST_ROUNDS = 16
-
-
-class NewTable(NamedTuple):
-    """What a table is made of."""
-
-    table_id: str
-    state: bytes
-    status: str
-    now: str
-    entry: bytes
-    answer: bytes
-    owner: str
-    """Empty for none."""
 
 
 class Claim(NamedTuple):
@@ -59,13 +46,18 @@ class Claims:
         self._nodes = nodes
         self._keys = keys
 
-    async def create(self, table: NewTable, request_id: str) -> None:
+    async def create(self, table: NewTable) -> None:
         """See `Store.create`."""
+        request_id = table.request_id
+        if request_id is None:
+            if not await self.make(table, ""):
+                raise TableExists(table.table_id)
+            return
         mine, void = uuid.uuid4().hex, ""
         for _ in range(_MOST_ROUNDS):
             held = await self._claim(request_id, mine, void, table)
             if held is None:
-                if not await self.make(table, request_id, mine):
+                if not await self.make(table, mine):
                     await self.disclaim(request_id, mine)
                     raise TableExists(table.table_id)
                 with contextlib.suppress(StoreUnavailable):  # the table is there; the next who looks will settle it
@@ -85,23 +77,15 @@ class Claims:
         made = await self._carry_on(request_id, held)
         return None if made is None else (held.table_id, made)
 
-    async def make(self, table: NewTable, request_id: str, mark: str) -> bool:
-        """Write the table; False when its id is taken."""
+    async def make(self, table: NewTable, mark: str) -> bool:
+        """Write the table, for the claim of this mark if it has a request id; False when its id is taken."""
         keys = self._keys.of_table(table.table_id)
         outcome: bytes = await self._nodes.run(
             keys.bucket,
             CREATE,
             (keys.table, keys.log, keys.requests, keys.order, keys.names, keys.ages, keys.owned),
-            table.table_id,
-            mark,
-            request_id,
-            table.state,
-            table.status,
-            table.now,
-            table.entry,
-            table.answer,
-            keys.channel,
-            table.owner,
+            *(table.table_id, mark, table.request_id or "", table.state, table.status, repr(table.now)),
+            *(table.entry, table.answer, keys.channel, table.owner or ""),
         )
         return outcome == b"made"
 
@@ -123,9 +107,13 @@ class Claims:
     async def _claim(self, request_id: str, mark: str, void: str, table: NewTable) -> Claim | None:
         """None when the claim is ours, else the one that holds."""
         answer: list[bytes | None] | None = await self._nodes.run(
-            bucket_of(request_id), CLAIM, self._claim_keys(request_id), request_id, mark, void, *table
+            bucket_of(request_id),
+            CLAIM,
+            self._claim_keys(request_id),
+            *(request_id, mark, void, table.table_id, table.state, table.status, repr(table.now)),
+            *(table.entry, table.answer, table.owner or ""),
         )
-        return None if answer is None else _read(answer)
+        return None if answer is None else _read(request_id, answer)
 
     async def _held(self, request_id: str) -> Claim | None:
         answer = await self._nodes.call(
@@ -133,13 +121,13 @@ class Claims:
             *("HMGET", self._keys.claim(request_id)),
             *("claim", "table", "state", "status", "now", "entry", "answer", "owner"),
         )
-        return None if answer[0] is None else _read(answer)
+        return None if answer[0] is None else _read(request_id, answer)
 
     async def _carry_on(self, request_id: str, held: Claim) -> bytes | None:
         """The answer kept with the claim's table, which is made if it was not; None when the claim is void."""
         if held.table is None:
             return await self._made(held)
-        if not await self.make(held.table, request_id, held.mark):
+        if not await self.make(held.table, held.mark):
             return None
         await self._settle(request_id, held.mark)
         return held.table.answer
@@ -158,11 +146,13 @@ class Claims:
         return self._keys.claim(request_id), self._keys.open_claims(bucket_of(request_id))
 
 
-def _read(answer: list[bytes | None]) -> Claim:
-    mark, table_id, state, status, now, entry, kept, owner = answer
+def _read(request_id: str, claim: list[bytes | None]) -> Claim:
+    mark, table_id, state, status, now, entry, answer, owner = claim
     assert mark is not None
     assert table_id is not None
-    if state is None or status is None or now is None or entry is None or kept is None or owner is None:
+    if state is None or status is None or now is None or entry is None or answer is None or owner is None:
         return Claim(mark.decode(), table_id.decode(), None)
-    table = NewTable(table_id.decode(), state, status.decode(), now.decode(), entry, kept, owner.decode())
+    table = NewTable(
+        table_id.decode(), state, status.decode(), float(now), entry, request_id, answer, owner.decode() or None
+    )
     return Claim(mark.decode(), table.table_id, table)

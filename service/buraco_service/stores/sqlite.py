@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from buraco_service.stores import limits, sqlite_reads, sqlite_writes
-from buraco_service.stores.base import Commit, LogEntry, Remembered, Stored, StoreUnavailable
+from buraco_service.stores.base import Commit, LogEntry, NewTable, Remembered, Stored, StoreUnavailable
 from buraco_service.stores.notify import TableSubscription, Watchers
 from buraco_service.stores.sqlite_poll import ForeignCommits
 from buraco_service.stores.sqlite_schema import open_reader, open_writer
@@ -58,23 +58,10 @@ class SqliteStore:
             raise
         return cls(writer, reader)
 
-    async def create(
-        self,
-        table_id: str,
-        state: bytes,
-        status: str,
-        now: float,
-        entry: bytes,
-        request_id: str | None,
-        answer: bytes,
-        owner: str | None = None,
-    ) -> None:
+    async def create(self, table: NewTable) -> None:
         """See `Store.create`."""
-        limits.check_create(table_id, state, status, now, entry, request_id, answer, owner)
-        await self._write(
-            lambda db: sqlite_writes.create(db, table_id, state, status, now, entry, request_id, answer, owner),
-            lambda _: self._changed_here(table_id, 1),
-        )
+        limits.check_create(table)
+        await self._write(lambda db: sqlite_writes.create(db, table), lambda _: self._changed_here(table.table_id, 1))
 
     async def created(self, request_id: str) -> tuple[str, bytes] | None:
         """See `Store.created`."""

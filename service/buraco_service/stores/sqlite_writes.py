@@ -12,6 +12,7 @@ from buraco_service.stores.base import (
     PRUNE_STEP,
     AlreadyRemembered,
     Commit,
+    NewTable,
     Remembered,
     RevisionConflict,
     StoreError,
@@ -32,33 +33,23 @@ _REMOVE = (
 )
 
 
-def create(
-    db: sqlite3.Connection,
-    table_id: str,
-    state: bytes,
-    status: str,
-    now: float,
-    entry: bytes,
-    request_id: str | None,
-    answer: bytes,
-    owner: str | None,
-) -> None:
+def create(db: sqlite3.Connection, table: NewTable) -> None:
     """See `Store.create`."""
-    if request_id is not None:
-        made = created(db, request_id)
+    if table.request_id is not None:
+        made = created(db, table.request_id)
         if made is not None:
             raise AlreadyRemembered(made[0], Remembered(1, made[1]))
-    if db.execute("SELECT 1 FROM tables WHERE table_id = ?", (table_id,)).fetchone():
-        raise TableExists(table_id)
+    if db.execute("SELECT 1 FROM tables WHERE table_id = ?", (table.table_id,)).fetchone():
+        raise TableExists(table.table_id)
     number = db.execute(
         "INSERT INTO tables (table_id, revision, status, created_at, updated_at, hour, log_start, state, owner)"
         " VALUES (?, 1, ?, ?, ?, ?, 1, ?, ?)",
-        (table_id, status, now, now, _hour(now), state, owner),
+        (table.table_id, table.status, table.now, table.now, _hour(table.now), table.state, table.owner),
     ).lastrowid
     assert number is not None
-    db.execute("INSERT INTO log VALUES (?, ?)", (log_key(number, 1), entry))
-    if request_id is not None:
-        db.execute("INSERT INTO creations VALUES (?, ?, ?)", (number, request_id, answer))
+    db.execute("INSERT INTO log VALUES (?, ?)", (log_key(number, 1), table.entry))
+    if table.request_id is not None:
+        db.execute("INSERT INTO creations VALUES (?, ?, ?)", (number, table.request_id, table.answer))
 
 
 def commit(db: sqlite3.Connection, step: Commit) -> int:

@@ -19,7 +19,7 @@ from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.codec.events import redacted_event
 from buraco_service.codec.views import view_to_pb
 from buraco_service.observing.metrics import Metrics
-from buraco_service.stores.base import AlreadyRemembered, Commit, RevisionConflict, Store, TableNotFound
+from buraco_service.stores.base import AlreadyRemembered, Commit, NewTable, RevisionConflict, Store, TableNotFound
 from buraco_service.tables import changes
 from buraco_service.tables.changes import Change
 from buraco_service.tables.counting import MoveTimer, count_deal
@@ -92,14 +92,16 @@ class Tables:
             entry = table_pb2.StoredEntry()
             try:
                 await self.store.create(
-                    table.id,
-                    encode(table),
-                    table.state.status,
-                    table.created_at,
-                    entry.SerializeToString(),
-                    request_id,
-                    answer.SerializeToString(),
-                    owner,
+                    NewTable(
+                        table_id=table.id,
+                        state=encode(table),
+                        status=table.state.status,
+                        now=table.created_at,
+                        entry=entry.SerializeToString(),
+                        request_id=request_id,
+                        answer=answer.SerializeToString(),
+                        owner=owner,
+                    )
                 )
             except AlreadyRemembered:
                 known = await self.store.created(request_id)
