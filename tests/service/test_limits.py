@@ -207,24 +207,31 @@ async def test_tables_of_a_key(tmp_path: Path) -> None:
         assert (await create(there, metadata=lobby)).id
 
 
-async def test_concurrent_calls(tmp_path: Path) -> None:
+async def test_concurrent_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls beyond the limit are refused at once and change nothing; streams are counted apart."""
+    arrived, answered = asyncio.Event(), asyncio.Event()
     async with serving(tmp_path / "tables.db", max_concurrent_calls=1) as replica:
         players = await start(replica)
         stream = watch(replica, players[0].table_id)
         await stream.expect("state")
         turn = plain_turn(dealt())
+        look = replica.store.revision
+
+        async def look_for_long(table_id: str) -> int:
+            arrived.set()
+            await answered.wait()
+            return await look(table_id)
+
+        monkeypatch.setattr(replica.store, "revision", look_for_long)
+        running = asyncio.create_task(get(replica, players[0].table_id))
+        await arrived.wait()
         with unchanged(replica):
-            refusals = [
-                read_refusal(outcome)
-                for outcome in await gathered(*[get(replica, players[0].table_id) for _ in range(20)])
-                if isinstance(outcome, grpc.aio.AioRpcError)
-            ]
-        assert refusals
-        for refusal in refusals:
-            assert refusal.short == ("RESOURCE_EXHAUSTED", "LIMIT_REACHED")
-            assert refusal.metadata == {"limit": "concurrent_calls", "maximum": "1"}
-            assert refusal.retry_after is not None
+            refusal = await refused(players[turn.seat].submit(*turn.moves))
+        assert refusal.short == ("RESOURCE_EXHAUSTED", "LIMIT_REACHED")
+        assert refusal.metadata == {"limit": "concurrent_calls", "maximum": "1"}
+        assert refusal.retry_after is not None
+        answered.set()
+        await running
         assert (await players[turn.seat].submit(*turn.moves)).revision == 4
 
 
