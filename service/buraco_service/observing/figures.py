@@ -6,6 +6,7 @@ A histogram of the library takes 3 microseconds for an observation, half of it f
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Literal
@@ -21,10 +22,32 @@ _CALL_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 
 _EXPECTED_CODES = ("OK", "INTERNAL", "UNAVAILABLE")
 
 
-class MethodMetrics:
-    """The figures of one RPC. Plain numbers, which only the event loop changes: every call pays for them."""
+class Durations:
+    """How often something took how many seconds. `bounds` grow."""
 
-    __slots__ = ("buckets", "handled", "labels", "received", "seconds", "sent", "started")
+    __slots__ = ("_bounds", "_counts", "_sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        # How many were up to each bound but over the one before, and over the last.
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """Counts something that took so long."""
+        self._sum += seconds
+        self._counts[bisect_left(self._bounds, seconds)] += 1
+
+    def show(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
+        """Adds a series with these labels to what is shown: how many were at most each bound, and their sum."""
+        bounds = [*map(floatToGoString, self._bounds), "+Inf"]
+        family.add_metric(labels, list(zip(bounds, accumulate(self._counts), strict=True)), self._sum)
+
+
+class MethodMetrics:
+    """The figures of one RPC."""
+
+    __slots__ = ("durations", "handled", "labels", "received", "sent", "started")
 
     def __init__(self, grpc_type: GrpcType, service: str, method: str) -> None:
         self.labels = (grpc_type, service, method)
@@ -32,16 +55,13 @@ class MethodMetrics:
         self.received = 0
         self.sent = 0
         # By the name of the status code. What alerts look for is there from the start: a rate needs a sample before.
-        self.handled = dict.fromkeys(_EXPECTED_CODES, 0)
-        self.seconds = 0.0
-        # Calls up to each bound of _CALL_BUCKETS but over the one before, and over the last.
-        self.buckets = [0] * (len(_CALL_BUCKETS) + 1)
+        self.handled = defaultdict(int, dict.fromkeys(_EXPECTED_CODES, 0))
+        self.durations = Durations(_CALL_BUCKETS)
 
     def finished(self, code: str, seconds: float) -> None:
         """Counts a call that ended with the status of this name, after so many seconds."""
-        self.handled[code] = self.handled.get(code, 0) + 1
-        self.seconds += seconds
-        self.buckets[bisect_left(_CALL_BUCKETS, seconds)] += 1
+        self.handled[code] += 1
+        self.durations.observe(seconds)
 
 
 class Calls(Collector):
@@ -66,42 +86,26 @@ class Calls(Collector):
             sent.add_metric(method.labels, method.sent)
             for code, count in tuple(method.handled.items()):
                 handled.add_metric((*method.labels, code), count)
-            seconds.add_metric(method.labels, _cumulative(_CALL_BUCKETS, method.buckets), method.seconds)
+            method.durations.show(seconds, method.labels)
         return started, handled, seconds, received, sent
 
 
-class Durations(Collector):
+class LabelledDurations(Collector):
     """A histogram of seconds with one label, whose values are few: names in the code, never from outside."""
 
     def __init__(self, name: str, text: str, label: str, bounds: Sequence[float], expected: Iterable[str] = ()) -> None:
         self._name = name
         self._text = text
         self._label = label
-        self._bounds = bounds
-        self._sums: dict[str, float] = {}
-        self._buckets: dict[str, list[int]] = {}
-        for value in expected:
-            self._begin(value)
-
-    def _begin(self, label: str) -> None:
-        self._sums[label] = 0.0
-        self._buckets[label] = [0] * (len(self._bounds) + 1)
+        self._durations = defaultdict(lambda: Durations(bounds), {value: Durations(bounds) for value in expected})
 
     def observe(self, label: str, seconds: float) -> None:
         """Counts something under the label's value that took so many seconds."""
-        if label not in self._buckets:
-            self._begin(label)
-        self._sums[label] += seconds
-        self._buckets[label][bisect_left(self._bounds, seconds)] += 1
+        self._durations[label].observe(seconds)
 
     def collect(self) -> Iterable[Metric]:
         """Called for each scrape, from the thread that answers it."""
         family = HistogramMetricFamily(self._name, self._text, labels=[self._label])
-        for label, buckets in tuple(self._buckets.items()):
-            family.add_metric([label], _cumulative(self._bounds, buckets), self._sums[label])
+        for label, durations in tuple(self._durations.items()):
+            durations.show(family, [label])
         return [family]
-
-
-def _cumulative(bounds: Sequence[float], buckets: Sequence[int]) -> list[tuple[str, float]]:
-    """What a histogram shows: how many were at most each bound."""
-    return list(zip([*map(floatToGoString, bounds), "+Inf"], accumulate(buckets), strict=True))

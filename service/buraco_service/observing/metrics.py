@@ -27,7 +27,7 @@ from prometheus_client import (
     start_http_server,
 )
 
-from buraco_service.observing.figures import Calls, Durations, GrpcType, MethodMetrics
+from buraco_service.observing.figures import Calls, GrpcType, LabelledDurations, MethodMetrics
 
 MoveOutcome = Literal["ok", "refused", "failed", "cancelled"]
 UNKNOWN = "unknown"
@@ -82,7 +82,7 @@ class Metrics:
             return _Family(Counter(name, text, labels, registry=registry), len(labels))
 
         self._moves = counter("buraco_moves_total", "Moves submitted to tables.", "rule_set", "outcome")
-        self._move_seconds = Durations(
+        self._move_seconds = LabelledDurations(
             "buraco_move_request_seconds",
             "Seconds from a request for moves or an undo, on a stream or by itself, until it was decided.",
             "outcome",
@@ -113,7 +113,7 @@ class Metrics:
         )
         self._refusals = counter("buraco_refusals_total", "Calls refused: who, and how much.", "reason", "limit")
         self._watches = Gauge("buraco_watches", "Streams that watch or play a table now.", registry=registry)
-        self._store_seconds = Durations(
+        self._store_seconds = LabelledDurations(
             "buraco_store_operation_seconds", "Seconds that operations of the store took.", "operation", _STORE_BUCKETS
         )
         registry.register(self._store_seconds)
