@@ -13,7 +13,7 @@ from buraco_rules.dealing import deal_match
 from buraco_rules.notation import format_cards
 from buraco_rules.scores import ScoreLine, SideScore
 from buraco_rules.scoring import score_deal
-from buraco_rules.shuffle import commitment
+from buraco_rules.shuffle import seed_defects
 from buraco_rules.turn import apply_for
 from buraco_rules.violations import IllegalMove
 
@@ -80,10 +80,10 @@ class MatchReport:
 
 
 def replay(record: table_pb2.DealRecord) -> DealReport:
-    """Plays a record again from its seed. Raises RecordWrong where anything in it does not agree."""
+    """Checks the seed of a record and plays it again. Raises RecordWrong where anything in it does not agree."""
     number = record.deal_number
-    if commitment(record.server_seed) != record.commitment:
-        raise RecordWrong(f"deal {number}: the seed is not the one that was committed to")
+    for field, problem in seed_defects(record.seed, record.commitment, record.server_seed, record.entropies):
+        raise RecordWrong(f"deal {number}: {field}: {problem}")
     rules = rule_set_from_message(record.rule_set)
     deal, _ = deal_match(rules, record.seats, record.seed, match_from_message(record.match))
     try:

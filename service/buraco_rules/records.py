@@ -11,7 +11,7 @@ from buraco_rules.move_notation import normal_move
 from buraco_rules.moves import Move
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.scoring import score_deal
-from buraco_rules.shuffle import commitment, mixed_seed
+from buraco_rules.shuffle import commitment, seed_defects
 from buraco_rules.soundness import match_defects
 from buraco_rules.turn import apply
 from buraco_rules.violations import VIOLATION_TEXT, IllegalMove
@@ -143,10 +143,8 @@ def record_defects(record: MatchRecord) -> tuple[RecordDefect, ...]:
 def _deal_defects(record: MatchRecord, index: int) -> Iterator[RecordDefect]:
     deal = record.deals[index]
     server_seed = deal.seed if deal.server_seed is None else deal.server_seed
-    if commitment(server_seed) != deal.commitment:
-        yield RecordDefect(index, None, "commitment", "not SHA-256 of the seed that was committed to")
-    if mixed_seed(server_seed, deal.entropies) != deal.seed:
-        yield RecordDefect(index, None, "seed", "not that of the server mixed with the players' entropy")
+    for field, problem in seed_defects(deal.seed, deal.commitment, server_seed, deal.entropies):
+        yield RecordDefect(index, None, field, problem)
     try:
         end = dealt_again(record, deal)
     except ValueError as error:

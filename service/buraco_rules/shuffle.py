@@ -61,6 +61,19 @@ def mixed_seed(server_seed: bytes, entropies: Sequence[bytes]) -> bytes:
     return sha256(server_seed + b"".join([len(part).to_bytes(4, "big") + part for part in entropies])).digest()
 
 
+def seed_defects(
+    seed: bytes, committed: bytes, server_seed: bytes, entropies: Sequence[bytes]
+) -> Iterator[tuple[str, str]]:
+    """What does not fit together of a deal's seed, the commitment to the server's, that and the players' entropy.
+
+    Each defect as the field at fault, "commitment" or "seed", and what is wrong with it.
+    """
+    if commitment(server_seed) != committed:
+        yield "commitment", "not SHA-256 of the seed that was committed to"
+    if mixed_seed(server_seed, entropies) != seed:
+        yield "seed", "not that of the server mixed with the players' entropy"
+
+
 def _words(seed: bytes) -> Iterator[int]:
     block = 0
     while True:

@@ -105,13 +105,24 @@ async def test_records_are_checked(client: BuracoClient) -> None:
         if change == "score":
             copy.score.sides[0].total += 5
         elif change == "seed":
+            copy.seed = b"s" * 32
+        elif change == "server's seed":
             copy.server_seed = b"s" * 32
+        elif change == "entropy":
+            copy.entropies[1] = b"mine"
         elif change == "move":
             copy.moves[0].seat ^= 1
         elif change == "end":
             del copy.moves[-1]
         return copy
 
-    for change, said in (("score", "but plays to"), ("seed", "committed"), ("move", "illegal"), ("end", "plays to")):
+    for change, said in {
+        "score": "but plays to",
+        "seed": "seed: .* mixed with",
+        "server's seed": "committed",
+        "entropy": "seed: .* mixed with",
+        "move": "illegal",
+        "end": "plays to",
+    }.items():
         with pytest.raises(RecordWrong, match=said):
             replay(forged(change))
