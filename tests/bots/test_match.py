@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +19,10 @@ from buraco_bots.random_bot import RandomBot
 from buraco_bots.report import RecordWrong, replay
 from buraco_client import BuracoClient, PlayUpdate
 from buraco_rules.moves import Move
-from buraco_rules.presets import PRESETS
+from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.view import View
+from tests.service.serving import serving
 
 NOBODY = Audience(lambda table: None, lambda update: None)
 
@@ -62,6 +65,31 @@ async def test_four_seats_to_the_usual_target(client: BuracoClient) -> None:
     assert [seat.player_name for seat in began[0].seats] == ["greedy 0", "random 1", "greedy 2", "random 3"]
     ended = [event for update in seen if isinstance(update, table_pb2.Events) for event in update.events]
     assert sum(event.HasField("deal_ended") for event in ended) == len(report.deals)
+
+
+async def test_old_connections(tmp_path: Path) -> None:
+    """Connections and streams that are exchanged for new ones disturb no match, and whoever watches misses nothing."""
+    bots = (GreedyBot, RandomBot)
+    watches: list[asyncio.Task[list[int | None]]] = []
+    async with (
+        serving(tmp_path / "tables.db", max_connection_age=0.05) as replica,
+        BuracoClient(str(replica.server.address)) as client,
+    ):
+
+        async def revisions(table_id: str) -> list[int | None]:
+            async with client.watch(table_id) as watch:
+                return [watch.revision async for _ in watch]
+
+        audience = Audience(lambda table: watches.append(asyncio.create_task(revisions(table.id))), lambda update: None)
+        report = await play_match(client, Contest(("greedy", "random"), bots, "closed", 2000, "old"), audience)
+        seen = await watches[0]
+        newest = (await client.get_table(report.table_id)).revision
+        method = partial(replica.metrics.method, service="buraco.v1.TableService")
+        assert method("BIDI_STREAM", method="PlayTable").started > 10
+        assert method("SERVER_STREAM", method="WatchTable").started > 5
+    assert seen == list(range(seen[0] or 0, newest + 1))
+    played = play_in_process(PRESETS_BY_ID["closed"], bots, "old", 2000)
+    assert [(deal.deal, deal.moves) for deal in report.deals] == [(deal.deal, deal.moves) for deal in played.deals]
 
 
 async def test_broken_bot(client: BuracoClient) -> None:

@@ -48,12 +48,13 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 class Running:
     """A server with the echo service, and a client of it."""
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, settings: Settings, store: Store, *, shared_port: bool = False) -> None:
         self.echo = Echo()
         self.metrics = Metrics()
         self.drained = asyncio.Event()
         self.serving_when_drained: int | None = None
-        self.server = BuracoServer(settings, self.metrics, store, {SERVICE: self.echo.register}, (self._drain,))
+        services = {SERVICE: self.echo.register}
+        self.server = BuracoServer(settings, self.metrics, store, services, (self._drain,), shared_port=shared_port)
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -258,6 +259,20 @@ async def test_version_six(store: Store, log_stream: Announcing) -> None:
         port = await server.start()
         assert server.address == f"[::1]:{port}"
         await server.stop()
+
+
+async def test_connections_grow_old(store: Store, log_stream: Announcing) -> None:
+    """Clients leave connections of the set age, and so find servers that came later; what runs there ends there."""
+    aging = dataclasses.replace(SETTINGS, max_connection_age=0.05)
+    async with Running(aging, store, shared_port=True) as first:
+        running = asyncio.ensure_future(first.caller.hang(text("long")))
+        await first.echo.hanging.wait()
+        shared = dataclasses.replace(aging, port=first.port)
+        async with Running(shared, store, shared_port=True) as second, asyncio.timeout(PATIENCE):
+            while not (first.echo.request_ids and second.echo.request_ids):
+                await first.caller.say(text("hello"))
+        first.echo.release.set()
+        assert (await running).value == "long"
 
 
 async def test_untouched_tables_expire(store: Store, log_stream: Announcing) -> None:

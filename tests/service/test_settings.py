@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from pathlib import Path
 
@@ -34,6 +35,12 @@ def test_flag_wins_over_environment_over_default() -> None:
     """A flag wins over the environment, and the environment over the default."""
     loaded = load({"BURACO_PORT": "1000", "BURACO_HEARTBEAT": "2.5"}, {"port": "2000", "heartbeat": None})
     assert (loaded.port, loaded.heartbeat, loaded.drain_grace) == (2000, 2.5, 20.0)
+
+
+def test_age_of_streams() -> None:
+    """A stream grows older than its connection, so that it goes on over another; 0 lets both live on."""
+    assert load({"BURACO_MAX_CONNECTION_AGE": "60"}, {}).max_stream_age == pytest.approx(66.0)
+    assert load({"BURACO_MAX_CONNECTION_AGE": "0"}, {}).max_stream_age == math.inf
 
 
 def test_settings_for_another_process() -> None:

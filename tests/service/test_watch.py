@@ -210,6 +210,17 @@ async def test_drain(tmp_path: Path) -> None:
         assert (await players[0].at(other).watch(newest).expect("events")).revision == newest + 1
 
 
+async def test_old_stream(tmp_path: Path) -> None:
+    """A stream that has lasted as long as one may is told after which revision to go on, with the next message."""
+    async with serving(tmp_path / "tables.db", max_connection_age=0.1, heartbeat=0.2) as replica:
+        players = await start(replica)
+        for stream in (watch(replica, players[0].table_id), await players[1].play()):
+            await stream.expect("state")
+            await stream.expect("heartbeat")
+            assert (await stream.expect("reconnect")).revision == 3
+            assert await stream.next() == END
+
+
 async def test_end_of_the_match(replica: Replica) -> None:
     """After the match every watch ends: one that saw the end, one that resumes before or after it, and a new one."""
     players = await start(replica, rule_set=rule_set_to_pb(SHORT))

@@ -117,8 +117,8 @@ class _Draining(Unavailable):
 
 
 def draining() -> BuracoError:
-    """The error for a stream whose replica is about to stop."""
-    return _Draining(grpc.StatusCode.UNAVAILABLE, message="the replica is about to stop")
+    """The error for a stream that its replica wants opened anew."""
+    return _Draining(grpc.StatusCode.UNAVAILABLE, message="the replica wants the stream opened anew")
 
 
 def broken(message: str) -> BuracoError:

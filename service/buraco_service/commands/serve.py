@@ -54,7 +54,7 @@ def compose(settings: Settings, metrics: Metrics, store: Store, tokens: SeatToke
     """Wires the services. Nothing else in the program knows them all."""
     rules = RulesServicer(metrics)
     tables = Tables(store, tokens, metrics, most_owned=settings.max_key_tables)
-    feeds = Feeds(tables, heartbeat=settings.heartbeat)
+    feeds = Feeds(tables, heartbeat=settings.heartbeat, longest=settings.max_stream_age)
     table = TableServicer(tables, feeds)
     return Application(
         services={

@@ -9,6 +9,7 @@ variable counts as not set.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from buraco_service.configuration import checks, kinds
 from buraco_service.configuration.kinds import Kind
 
 _PREFIX = "BURACO_"
+# gRPC ends a connection up to a tenth before or after its age, so that not all end at once.
+_LATEST_AGE = 1.1
 
 
 class SettingsError(Exception):
@@ -119,6 +122,12 @@ class Settings:
     drain_grace: Annotated[
         float, kinds.seconds(0, 600), "Time that calls get to finish when the server is told to stop."
     ] = 20.0
+    max_connection_age: Annotated[
+        float,
+        kinds.seconds(0, 86_400),
+        "Time after which clients are made to connect anew, which finds them new replicas; 0: never.",
+        "600 (10 minutes)",
+    ] = 600.0
     max_message_bytes: Annotated[
         int, kinds.integer(4096, 67_108_864, "bytes"), "Largest message that is accepted.", "1048576 (1 MiB)"
     ] = 1_048_576
@@ -183,6 +192,11 @@ class Settings:
         rest = rest.partition("?")[0]
         credentials, at, place = rest.rpartition("@")
         return f"{scheme}://{credentials.partition(':')[0] + at if at else ''}{place}"
+
+    @property
+    def max_stream_age(self) -> float:
+        """Seconds after which a stream is to be opened anew; by then a client has left a connection of that age."""
+        return _LATEST_AGE * self.max_connection_age if self.max_connection_age else math.inf
 
     def limits(self) -> Limits:
         """Those of a replica."""

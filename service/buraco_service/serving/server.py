@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
@@ -112,6 +113,7 @@ class BuracoServer:
                 ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
                 ("grpc.keepalive_permit_without_calls", 1),
                 ("grpc.http2.min_ping_interval_without_data_ms", _LEAST_PING_MS),
+                *_ages(self._settings),
             ),
             maximum_concurrent_rpcs=limits.max_concurrent_calls + limits.max_watches + _HEADROOM,
         )
@@ -189,6 +191,21 @@ class BuracoServer:
         self._stopped = True
         self._log.info("stopped")
         logs.flush()
+
+
+def _ages(settings: Settings) -> tuple[tuple[str, int], ...]:
+    """The options for the age of connections.
+
+    A client is told (GOAWAY) to leave a connection that has reached its age, and finishes there what it has begun.
+    Streams are told to reconnect in time (see `Feeds`): what is cut off after the grace is only what does not listen.
+    """
+    if not settings.max_connection_age:
+        return ()
+    grace = settings.max_stream_age + settings.heartbeat + settings.drain_grace
+    return (
+        ("grpc.max_connection_age_ms", math.ceil(settings.max_connection_age * 1000)),
+        ("grpc.max_connection_age_grace_ms", math.ceil(grace * 1000)),
+    )
 
 
 class _GenericOnly:

@@ -1,6 +1,7 @@
 """Watching a table: the state once, then every change in order, each once."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
@@ -46,7 +47,8 @@ class Feed:
         """Nothing can happen at the table any more."""
         self._admitted_at = 0
         self._newest: int | None = None
-        self._silent_until = asyncio.get_running_loop().time() + heartbeat
+        self.opened_at = asyncio.get_running_loop().time()
+        self._silent_until = self.opened_at + heartbeat
         self._alarm: asyncio.TimerHandle | None = None
 
     async def begin(self, after_revision: int | None) -> list[Update]:
@@ -119,7 +121,7 @@ class Feed:
         return Update("heartbeat", table_service_pb2.Heartbeat(revision=self.revision))
 
     def reconnect(self) -> Update:
-        """The replica is about to stop."""
+        """The watcher is to open its stream anew."""
         return Update("reconnect", table_service_pb2.Reconnect(revision=self.revision))
 
     def passed(self, revision: int, events: Iterable[event_pb2.Event]) -> None:
@@ -182,13 +184,18 @@ class Feed:
 
 
 class Feeds:
-    """All watchers of this replica. `heartbeat` in seconds."""
+    """All watchers of this replica.
 
-    def __init__(self, tables: Tables, *, heartbeat: float) -> None:
+    `heartbeat`: seconds of silence after which one is told that its stream is alive. `longest`: seconds after which it
+    is told, behind the next message, to open its stream anew.
+    """
+
+    def __init__(self, tables: Tables, *, heartbeat: float, longest: float = math.inf) -> None:
         self._tables = tables
         self._heartbeat = heartbeat
+        self._longest = longest
         self._open: set[Subscription] = set()
-        self.draining = False
+        self._draining = False
 
     @asynccontextmanager
     async def open(self, table_id: str, claims: SeatClaims | None) -> AsyncIterator[Feed]:
@@ -205,11 +212,11 @@ class Feeds:
                 self._tables.metrics.watch_closed()
 
     async def follow(self, feed: Feed, after_revision: int | None) -> AsyncGenerator[Update, None]:
-        """All that a watcher is told, until nothing can happen any more or the replica stops."""
+        """All that a watcher is told, until nothing can happen any more or it is to reconnect."""
         for update in await feed.begin(after_revision):
             yield update
         while not feed.over:
-            if self.draining:
+            if self.sends_away(feed):
                 yield feed.reconnect()
                 return
             if await feed.wait():
@@ -218,8 +225,12 @@ class Feeds:
             else:
                 yield feed.heartbeat()
 
+    def sends_away(self, feed: Feed) -> bool:
+        """Whether the watcher is to be told to reconnect: the replica is about to stop, or the stream is too old."""
+        return self._draining or asyncio.get_running_loop().time() - feed.opened_at >= self._longest
+
     async def drain(self) -> None:
         """Have every watcher told to reconnect."""
-        self.draining = True
+        self._draining = True
         for subscription in self._open:
             subscription.wake()

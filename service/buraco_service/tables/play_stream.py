@@ -70,7 +70,7 @@ class PlayStream:
     async def _follow(self) -> None:
         """What happens at the table goes down."""
         while self._late or not self._feed.over:
-            if self._feeds.draining:
+            if self._feeds.sends_away(self._feed):
                 async with self._sending:
                     await self._send([self._feed.reconnect()])
                 return

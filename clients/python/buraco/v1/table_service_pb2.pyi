@@ -630,7 +630,9 @@ Global___Heartbeat: _TypeAlias = Heartbeat  # noqa: Y015
 
 @_typing.final
 class Reconnect(_message.Message):
-    """The replica is about to stop: open the stream anew, at any replica, resuming after `revision`."""
+    """The replica is about to stop, or the stream is as old as one may get: open it anew, at any replica, resuming after
+    `revision`.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
