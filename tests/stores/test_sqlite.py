@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from buraco_service.stores import sqlite_poll
+from buraco_service.stores import sqlite_poll, sqlite_writer
 from buraco_service.stores.base import NewTable, RevisionConflict, StoreError, StoreIncompatible, StoreUnavailable
 from buraco_service.stores.limits import MAX_NUMBER
 from buraco_service.stores.sqlite import SqliteStore
@@ -86,6 +86,60 @@ async def test_commits_made_together_share_a_transaction(store: SqliteStore) -> 
     await store._writer.submit(lambda db: db.set_trace_callback(None), transaction=False)
     assert 1 <= statements.count("COMMIT") <= 5
     assert {stored.revision for stored in await store.list(None, 1000, None)} == {2}
+
+
+async def test_batch_waits_for_as_many_as_came_together(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who commits alone never waits for others; of those who came together the first waits a moment for the rest."""
+    monkeypatch.setattr(sqlite_writer, "_FOR_COMPANY", 3600.0)
+    await create(store, "t")
+    await create(store, "u")
+    await soon(advance(store, "t", 2, 5))
+    statements: list[str] = []
+    await store._writer.submit(lambda db: db.set_trace_callback(statements.append), transaction=False)
+    await soon(asyncio.gather(store.commit(step("t", 5)), store.commit(step("u", 1))))
+    early = asyncio.ensure_future(store.commit(step("t", 6)))
+    await soon(store.load("t"))
+    assert not early.done()
+    assert await soon(store.commit(step("u", 2))) == 3
+    assert await soon(early) == 7
+    assert statements.count("COMMIT") == 2
+    monkeypatch.setattr(sqlite_writer, "_FOR_COMPANY", 0.001)
+    assert await soon(store.commit(step("t", 7))) == 8
+
+
+async def test_closing_waits_for_nobody_to_join(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that waits for others when the store is closed is made at once."""
+    monkeypatch.setattr(sqlite_writer, "_FOR_COMPANY", 3600.0)
+    store = await SqliteStore.open(file)
+    await asyncio.gather(create(store, "t"), create(store, "u"))
+    commit = asyncio.ensure_future(store.commit(step("t", 1)))
+    await soon(store.load("t"))
+    await soon(store.close())
+    assert await soon(commit) == 2
+
+
+async def test_event_loop_only_runs_what_is_quick(store: SqliteStore) -> None:
+    """Statements of commits run on the event loop, those of other changes and every wait for the disk in the thread."""
+    await create(store, "t")
+    seen: list[tuple[str, bool]] = []
+    here = threading.get_ident()
+    await store._writer.submit(
+        lambda db: db.set_trace_callback(lambda text: seen.append((text.split()[0], threading.get_ident() == here))),
+        transaction=False,
+    )
+    await store.commit(step("t", 1))
+    assert (
+        {("UPDATE", True), ("COMMIT", False)}
+        <= set(seen)
+        <= {
+            *[(word, True) for word in ("BEGIN", "SELECT", "UPDATE", "INSERT")],
+            ("COMMIT", False),
+        }
+    )
+    seen.clear()
+    assert await store.expire(1e9, 1) == 1
+    assert ("DELETE", False) in seen
+    assert True not in {on_loop for _, on_loop in seen}
 
 
 async def test_ordinary_commit_writes_no_index(store: SqliteStore) -> None:

@@ -1,7 +1,8 @@
 """Tables in one SQLite file, which several processes of one machine may share.
 
 A write is acknowledged when its transaction is in the write-ahead log on the disk (synchronous FULL), so that it
-survives the end of the process and of the machine. One thread writes, one reads; see `sqlite_threads`.
+survives the end of the process and of the machine. One thread reads, see `sqlite_threads`, one writes, see
+`sqlite_writer`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from buraco_service.stores.base import Commit, LogEntry, NewTable, Remembered, S
 from buraco_service.stores.notify import TableSubscription, Watchers
 from buraco_service.stores.sqlite_poll import ForeignCommits
 from buraco_service.stores.sqlite_schema import open_reader, open_writer
-from buraco_service.stores.sqlite_threads import ReaderThread, WriterThread
+from buraco_service.stores.sqlite_threads import ReaderThread
+from buraco_service.stores.sqlite_writer import WriterThread
 
 T = TypeVar("T")
 
@@ -34,7 +36,7 @@ class SqliteStore:
         self._reader = reader
         self._foreign = ForeignCommits(
             # Asked on the writing connection, the data version leaves out what this process commits itself.
-            lambda: writer.submit(sqlite_reads.data_version, transaction=False),
+            lambda: writer.submit(sqlite_reads.data_version, transaction=False, quick=True),
             lambda known: reader.submit(lambda db: sqlite_reads.moved_on(db, known)),
             self._wake,
         )
@@ -93,9 +95,11 @@ class SqliteStore:
         """See `Store.commit`."""
         limits.check_commit(commit)
         limits.check_possible(commit.table_id)
-        return await self._write(
+        self._check_usable()
+        return await self._writer.submit(
             lambda db: sqlite_writes.commit(db, commit),
             lambda revision: self._changed_here(commit.table_id, revision),
+            quick=True,
         )
 
     async def remembered(self, table_id: str, request_id: str) -> Remembered | None:

@@ -188,9 +188,10 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def _connect(path: Path, patience: float) -> sqlite3.Connection:
+    # Threads have a connection by turns, never at once.
     # As a URI no file name has a meaning of its own, such as ":memory:".
     uri = f"file:{quote(str(path.absolute()))}?mode=rwc"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience)
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience, check_same_thread=False)
 
 
 def _check_version(db: sqlite3.Connection) -> int:

@@ -16,31 +16,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from buraco_service.stores.base import StoreError, StoreUnavailable
-from buraco_service.stores.sqlite_schema import begin, primary_code, roll_back
+from buraco_service.stores.sqlite_schema import roll_back
 
 T = TypeVar("T")
 
-_MOST_JOBS = 128
+MOST_JOBS = 128
 """Jobs in one transaction. It bounds how long the first of them waits for the last."""
-
-# Trouble that no single job can be the cause of: trying the jobs one by one would only multiply the waiting.
-_TROUBLE_OF_ALL = {
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_CORRUPT,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_NOTADB,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_PROTOCOL,
-    sqlite3.SQLITE_READONLY,
-}
 
 
 class Job(Generic[T]):
     """One call on the thread's connection, and the future that waits for it."""
 
-    __slots__ = ("call", "error", "future", "on_success", "result", "transaction")
+    __slots__ = ("call", "error", "future", "on_success", "quick", "result", "transaction")
 
     def __init__(
         self,
@@ -48,11 +35,13 @@ class Job(Generic[T]):
         future: asyncio.Future[T],
         on_success: Callable[[T], None] | None,
         transaction: bool,
+        quick: bool,
     ) -> None:
         self.call = call
         self.future = future
         self.on_success = on_success
         self.transaction = transaction
+        self.quick = quick
         self.result: T | None = None
         self.error: Exception | None = None
 
@@ -84,6 +73,7 @@ class DatabaseThread(ABC):
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._stopping = False
+        self._db: sqlite3.Connection | None = None
         self._gathered: list[Job[Any]] = []
         self._queue: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
         # A daemon: a process that forgets to close its store can still end. Nothing acknowledged is lost by that.
@@ -104,27 +94,25 @@ class DatabaseThread(ABC):
         on_success: Callable[[T], None] | None = None,
         *,
         transaction: bool = True,
+        quick: bool = False,
     ) -> asyncio.Future[T]:
         """Run the call on the connection, inside a transaction unless told otherwise.
 
+        `quick`: it reads and writes few rows, so that the event loop may run it where the thread's kind does so.
         `on_success` is called with the result even if nobody waits for the future any more.
         The future raises what the call raised. A call raises StoreError only before it changes anything.
         """
         if self._stopping:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
-        if not self._gathered:
-            # All tasks that are ready now get to submit first; then the thread is woken once.
-            self._loop.call_soon(self._hand_over)
-        self._gathered.append(Job(call, future, on_success, transaction))
+        self._gather(Job(call, future, on_success, transaction, quick))
         return future
 
     async def stop(self) -> None:
         """Finish what was submitted, close the connection and end the thread. Repeatable."""
         if not self._stopping:
             self._stopping = True
-            self._hand_over()
-            self._queue.put(None)
+            self._finish()
         await asyncio.shield(self._ended)
         self._thread.join()
 
@@ -132,14 +120,30 @@ class DatabaseThread(ABC):
     def _run_batch(self, db: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> None:
         """Give every job its result or error."""
 
+    def _gather(self, job: Job[Any]) -> None:
+        if not self._gathered:
+            # All tasks that are ready now get to submit first; then the thread is woken once.
+            self._loop.call_soon(self._hand_over)
+        self._gathered.append(job)
+
     def _hand_over(self) -> None:
         if self._gathered:
             self._queue.put(self._gathered)
             self._gathered = []
 
+    def _finish(self) -> None:
+        """Have the thread end after what was submitted."""
+        self._hand_over()
+        self._queue.put(None)
+
+    def _deliver(self, jobs: Sequence[Job[Any]]) -> None:
+        """Tell those who wait. Runs on the event loop."""
+        for job in jobs:
+            job.deliver()
+
     def _main(self) -> None:
         try:
-            db = self._connect()
+            db = self._db = self._connect()
         except Exception as error:  # noqa: BLE001 (it is raised where the thread is started)
             self._tell(_fail, self._opened, translated(error))
             return
@@ -157,20 +161,20 @@ class DatabaseThread(ABC):
             jobs = self._queue.get()
             if jobs is None:
                 return
-            while len(jobs) < _MOST_JOBS and not self._queue.empty():
+            while len(jobs) < MOST_JOBS and not self._queue.empty():
                 next_jobs = self._queue.get()
                 if next_jobs is None:
                     more = False
                     break
                 jobs += next_jobs
-            for first in range(0, len(jobs), _MOST_JOBS):
-                batch = jobs[first : first + _MOST_JOBS]
+            for first in range(0, len(jobs), MOST_JOBS):
+                batch = jobs[first : first + MOST_JOBS]
                 try:
                     self._run_batch(db, batch)
                 except Exception as error:  # noqa: BLE001 (the thread has to outlive any job)
                     for job in batch:
                         job.error = translated(error)
-                if not self._tell(_deliver, batch):
+                if not self._tell(self._deliver, batch):
                     return
 
     def _tell(self, callback: Callable[..., None], *arguments: Any) -> bool:
@@ -195,51 +199,6 @@ class ReaderThread(DatabaseThread):
             roll_back(db)
 
 
-class WriterThread(DatabaseThread):
-    """Runs jobs that write, with group commit. A job is answered when its transaction is durable."""
-
-    def __init__(self, name: str, connect: Callable[[], sqlite3.Connection], patience: float) -> None:
-        super().__init__(name, connect)
-        self._patience = patience
-
-    def _run_batch(self, db: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> None:
-        together = [job for job in jobs if job.transaction]
-        for job in jobs:
-            if not job.transaction:
-                self._run_alone(db, job)
-        if not together:
-            return
-        try:
-            self._transact(db, together)
-        except Exception as error:  # noqa: BLE001 (each of the jobs is told)
-            if len(together) > 1 and not _is_trouble_of_all(error):
-                for job in together:
-                    self._run_alone(db, job)
-            else:
-                for job in together:
-                    job.error = translated(error)
-
-    def _run_alone(self, db: sqlite3.Connection, job: Job[Any]) -> None:
-        try:
-            if job.transaction:
-                self._transact(db, [job])
-            else:
-                job.run(db)
-        except Exception as error:  # noqa: BLE001 (the job is told)
-            job.error = translated(error)
-
-    def _transact(self, db: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> None:
-        begin(db, self._patience)
-        try:
-            for job in jobs:
-                job.run(db)
-            db.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):  # then the next batch tries again
-                roll_back(db)
-            raise
-
-
 def translated(error: Exception) -> Exception:
     """The error as callers get to see it: trouble with the database is StoreUnavailable, a mistake stays itself."""
     if isinstance(error, sqlite3.OperationalError) or type(error) in {sqlite3.DatabaseError, sqlite3.InternalError}:
@@ -247,15 +206,6 @@ def translated(error: Exception) -> Exception:
         unavailable.__cause__ = error
         return unavailable
     return error
-
-
-def _is_trouble_of_all(error: Exception) -> bool:
-    return isinstance(error, sqlite3.Error) and primary_code(error) in _TROUBLE_OF_ALL
-
-
-def _deliver(jobs: Sequence[Job[Any]]) -> None:
-    for job in jobs:
-        job.deliver()
 
 
 def _succeed(future: asyncio.Future[None]) -> None:
