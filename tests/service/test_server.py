@@ -20,13 +20,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
 from buraco_service.commands.cli import distribution_version, main
-from buraco_service.commands.serve import expire_tables
 from buraco_service.configuration.settings import Settings
 from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.listening import StartError
 from buraco_service.serving.server import BuracoServer
 from buraco_service.stores.base import NewTable, Store, StoreUnavailable
 from buraco_service.stores.urls import open_store
+from buraco_service.tables.expiry import expire_tables
 from tests.service.announcing import PATIENCE, Announcing
 from tests.service.echo import SERVICE, Caller, Echo, text
 from tests.service.programs import Program, get, reflected

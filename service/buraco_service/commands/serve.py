@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -33,13 +32,11 @@ from buraco_service.stores.base import Store, StoreError
 from buraco_service.stores.instrumented import InstrumentedStore, TracedOperations
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.counting import count_tables
+from buraco_service.tables.expiry import expire_tables
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
 from buraco_service.workers.link import HURRY, WorkerLink
 from buraco_service.workers.supervisor import Supervisor
-
-_EXPIRY_BATCH = 200
-_LONGEST_EXPIRY_PERIOD = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,21 +168,6 @@ def _protection(settings: Settings) -> Protection:
         return Protection(settings)
     except (TlsError, ValueError) as error:
         raise StartError(f"certificates or keys cannot be used any more: {error}") from None
-
-
-async def expire_tables(store: Store, ttl: float) -> None:
-    """Removes tables untouched for `ttl` seconds, now and then, until cancelled. Replicas may all do so."""
-    log = logs.get_logger()
-    while True:
-        try:
-            removed = _EXPIRY_BATCH
-            while removed == _EXPIRY_BATCH:
-                removed = await store.expire(time.time() - ttl, _EXPIRY_BATCH)
-                if removed:
-                    log.info("expired tables removed", count=removed)
-        except StoreError as error:
-            log.warning("expired tables were not removed", cause=str(error))
-        await asyncio.sleep(min(ttl / 10, _LONGEST_EXPIRY_PERIOD))
 
 
 def _refuse(message: str, status: int) -> NoReturn:
