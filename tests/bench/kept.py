@@ -1,8 +1,8 @@
 """When what a store has acknowledged is on the disk, as its server says: a figure without that means little."""
 
-from buraco_service.stores import postgres_connect
-from buraco_service.stores.redis_link import Refused, connect
-from buraco_service.stores.redis_url import parse
+from buraco_service.stores.postgres import connect as postgres_connect
+from buraco_service.stores.redis.link import Refused, connect
+from buraco_service.stores.redis.url import parse
 from buraco_service.stores.urls import split
 
 

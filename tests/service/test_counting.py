@@ -12,7 +12,7 @@ from buraco_service import errors
 from buraco_service.codec.moves import moves_from_pb
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import StoreUnavailable
-from buraco_service.stores.sqlite import SqliteStore
+from buraco_service.stores.sqlite.store import SqliteStore
 from buraco_service.tables import counting
 from buraco_service.tables.counting import MoveTimer, count_deal, count_tables
 from tests.rules.playouts import playout

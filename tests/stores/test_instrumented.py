@@ -16,7 +16,7 @@ from buraco_service.stores.base import (
     StoreUnavailable,
 )
 from buraco_service.stores.instrumented import InstrumentedStore
-from buraco_service.stores.sqlite import SqliteStore
+from buraco_service.stores.sqlite.store import SqliteStore
 from tests.stores.samples import PATIENCE, advance, create, soon, step
 
 

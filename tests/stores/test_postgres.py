@@ -24,8 +24,8 @@ from buraco_service.stores.base import (
     StoreUrlError,
 )
 from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.postgres_connect import parse
-from buraco_service.stores.postgres_listen import notes
+from buraco_service.stores.postgres.connect import parse
+from buraco_service.stores.postgres.listen import notes
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
 from tests.stores.samples import PATIENCE, advance, create, soon, step, told_of
@@ -366,7 +366,7 @@ async def test_many_changes_at_once_are_all_told(store: Store, postgres_url: str
 
 async def test_pooler_that_loses_notifications_is_refused(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """When LISTEN has no effect, as behind a pooler in transaction mode, opening raises StoreIncompatible."""
-    monkeypatch.setattr("buraco_service.stores.postgres_listen._PROOF_SECONDS", 0.1)
+    monkeypatch.setattr("buraco_service.stores.postgres.listen._PROOF_SECONDS", 0.1)
     add_listener = asyncpg.Connection.add_listener
 
     async def unlistened(connection: asyncpg.Connection, channel: str, callback: object) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import asyncpg
 import pytest
 
-from buraco_service.stores import postgres_lanes, postgres_listen
 from buraco_service.stores.base import LogEntry, RevisionConflict, Store, StoreUnavailable
-from buraco_service.stores.postgres import PostgresStore
-from buraco_service.stores.postgres_connect import Session
+from buraco_service.stores.postgres import lanes, listen
+from buraco_service.stores.postgres.connect import Session
+from buraco_service.stores.postgres.store import PostgresStore
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
 from tests.stores.samples import PATIENCE, create, soon, step, told_of
@@ -198,8 +198,8 @@ async def test_silent_listener_is_found(
     store: PostgresStore, other: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A listening session that answers no more is replaced, and who waits is woken."""
-    monkeypatch.setattr(postgres_listen, "HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr(postgres_listen, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(listen, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(listen, "ANSWER_SECONDS", 0.5)
     async with store.subscribe("t") as subscription:
         # The new session has the shorter heartbeat.
         await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND query LIKE 'LISTEN%'")
@@ -218,7 +218,7 @@ async def test_silent_session_is_given_up(
     store: PostgresStore, other: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit that gets no answer is StoreUnavailable after a while, and the next one goes by a new connection."""
-    monkeypatch.setattr(postgres_lanes, "CALL_SECONDS", 0.1)
+    monkeypatch.setattr(lanes, "CALL_SECONDS", 0.1)
     await create(store, "t")
     await store.commit(step("t", 1))
     (pid,) = store._commits.pids()
@@ -340,7 +340,7 @@ async def test_calls_do_not_queue_for_ever(store: PostgresStore, monkeypatch: py
     """A call that has waited too long for its turn is StoreUnavailable, and those after it are made."""
     await create(store, "t")
     with monkeypatch.context() as patch:
-        patch.setattr(postgres_lanes, "_QUEUE_SECONDS", -1.0)
+        patch.setattr(lanes, "_QUEUE_SECONDS", -1.0)
         for call in (store.load("t"), store.commit(step("t", 1))):
             with pytest.raises(StoreUnavailable, match="too busy"):
                 await call

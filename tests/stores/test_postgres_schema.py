@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from buraco_service.commands.migrate import migrate as migrate_command
-from buraco_service.stores import postgres_schema
 from buraco_service.stores.base import StoreIncompatible
-from buraco_service.stores.postgres_schema import Migration, SchemaVersion, migrate, migrations, schema_version
-from buraco_service.stores.sqlite_schema import SCHEMA_VERSION
+from buraco_service.stores.postgres import schema
+from buraco_service.stores.postgres.schema import Migration, SchemaVersion, migrate, migrations, schema_version
+from buraco_service.stores.sqlite.schema import SCHEMA_VERSION
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
 from tests.stores.samples import create
@@ -192,7 +192,7 @@ async def test_program_waits_for_the_migrations_that_it_knows(
     await create(old, "t")
     await old.close()
     known = (*migrations(), EXPAND)
-    monkeypatch.setattr(postgres_schema, "migrations", lambda: known)
+    monkeypatch.setattr(schema, "migrations", lambda: known)
     with pytest.raises(StoreIncompatible, match=f"has schema version {NEWEST}.*needs version {NEWEST + 1}.*migrate"):
         await open_store(url)
     await migrate(db, known)

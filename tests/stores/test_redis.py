@@ -23,7 +23,7 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.redis_keys import Keys, bucket_of
+from buraco_service.stores.redis.keys import Keys, bucket_of
 from buraco_service.stores.urls import open_store
 from tests.servers.proxy import proxy
 from tests.servers.valkey import Valkey, running, wait_until

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from buraco_service.stores.base import AlreadyRemembered, NewTable, Remembered, Stored, TableExists, TableNotFound
-from buraco_service.stores.redis import RedisStore
-from buraco_service.stores.redis_claims import OPEN_FOR_LONG
-from buraco_service.stores.redis_keys import bucket_of
-from buraco_service.stores.redis_url import parse
+from buraco_service.stores.redis.claims import OPEN_FOR_LONG
+from buraco_service.stores.redis.keys import bucket_of
+from buraco_service.stores.redis.store import RedisStore
+from buraco_service.stores.redis.url import parse
 from tests.stores.samples import create
 
 FIRST = NewTable("first", b"state", "waiting", 1000.0, b"entry", "make", b"answer")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from buraco_service.stores.base import StoreIncompatible, StoreUnavailable
-from buraco_service.stores.redis_keys import BUCKETS, SLOTS, Keys, bucket_of, slot_of
+from buraco_service.stores.redis.keys import BUCKETS, SLOTS, Keys, bucket_of, slot_of
 from tests.servers.valkey import Cluster, missing, replicate, running_cluster, running_node
 from tests.stores.conftest import OpenAt
 from tests.stores.samples import advance, create, soon, step, until_answered

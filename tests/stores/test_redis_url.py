@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from buraco_service.stores.base import StoreUrlError
-from buraco_service.stores.redis_url import Address, parse
+from buraco_service.stores.redis.url import Address, parse
 from buraco_service.stores.urls import open_store
 
 

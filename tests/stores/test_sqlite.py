@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from buraco_service.stores import sqlite_poll, sqlite_writer
 from buraco_service.stores.base import NewTable, RevisionConflict, StoreError, StoreIncompatible, StoreUnavailable
 from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.sqlite import SqliteStore
-from buraco_service.stores.sqlite_schema import SCHEMA_VERSION
+from buraco_service.stores.sqlite import poll, writer
+from buraco_service.stores.sqlite.schema import SCHEMA_VERSION
+from buraco_service.stores.sqlite.store import SqliteStore
 from tests.stores.samples import PATIENCE, advance, create, soon, step
 
 NOBODY = 65534
@@ -90,7 +90,7 @@ async def test_commits_made_together_share_a_transaction(store: SqliteStore) -> 
 
 async def test_batch_waits_for_as_many_as_came_together(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who commits alone never waits for others; of those who came together the first waits a moment for the rest."""
-    monkeypatch.setattr(sqlite_writer, "_FOR_COMPANY", 3600.0)
+    monkeypatch.setattr(writer, "_FOR_COMPANY", 3600.0)
     await create(store, "t")
     await create(store, "u")
     await soon(advance(store, "t", 2, 5))
@@ -103,13 +103,13 @@ async def test_batch_waits_for_as_many_as_came_together(store: SqliteStore, monk
     assert await soon(store.commit(step("u", 2))) == 3
     assert await soon(early) == 7
     assert statements.count("COMMIT") == 2
-    monkeypatch.setattr(sqlite_writer, "_FOR_COMPANY", 0.001)
+    monkeypatch.setattr(writer, "_FOR_COMPANY", 0.001)
     assert await soon(store.commit(step("t", 7))) == 8
 
 
 async def test_closing_waits_for_nobody_to_join(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that waits for others when the store is closed is made at once."""
-    monkeypatch.setattr(sqlite_writer, "_FOR_COMPANY", 3600.0)
+    monkeypatch.setattr(writer, "_FOR_COMPANY", 3600.0)
     store = await SqliteStore.open(file)
     await asyncio.gather(create(store, "t"), create(store, "u"))
     commit = asyncio.ensure_future(store.commit(step("t", 1)))
@@ -427,7 +427,7 @@ async def test_commits_nobody_waits_for_are_made_and_announced(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Commits whose tasks are all cancelled while they are queued are written, wake watchers, and harm no thread."""
-    monkeypatch.setattr(sqlite_poll, "POLL_INTERVAL", 3600.0)
+    monkeypatch.setattr(poll, "POLL_INTERVAL", 3600.0)
     await create(store, "t")
     async with store.subscribe("t") as subscription:
         await soon(subscription.changed())  # the first look wakes everybody
@@ -484,7 +484,7 @@ def test_event_loop_that_ends_early_harms_nothing(file: Path) -> None:
 
 async def test_own_commits_are_announced_without_polling(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Subscribers in the process that commits are woken at once."""
-    monkeypatch.setattr(sqlite_poll, "POLL_INTERVAL", 3600.0)
+    monkeypatch.setattr(poll, "POLL_INTERVAL", 3600.0)
     await create(store, "t")
     async with store.subscribe("t") as subscription:
         await soon(subscription.changed())  # the first look wakes everybody
@@ -506,16 +506,16 @@ async def test_own_commits_do_not_count_as_foreign(store: SqliteStore) -> None:
 async def test_nobody_looks_when_nobody_waits(store: SqliteStore) -> None:
     """Looking for others' commits begins with the first subscription and ends with the last."""
     looks = 0
-    look = sqlite_poll.ForeignCommits._look
+    look = poll.ForeignCommits._look
 
-    async def counted(poll: sqlite_poll.ForeignCommits, seen: int | None) -> int:
+    async def counted(poll: poll.ForeignCommits, seen: int | None) -> int:
         nonlocal looks
         looks += 1
         return await look(poll, seen)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sqlite_poll, "POLL_INTERVAL", 0.0)
-        patch.setattr(sqlite_poll.ForeignCommits, "_look", counted)
+        patch.setattr(poll, "POLL_INTERVAL", 0.0)
+        patch.setattr(poll.ForeignCommits, "_look", counted)
         await create(store, "t")
         assert looks == 0
         async with store.subscribe("t"):

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
-from buraco_service.stores import sqlite_poll
 from buraco_service.stores.base import StoreUnavailable
+from buraco_service.stores.sqlite import poll
 
 
 class Database:
@@ -20,7 +20,7 @@ class Database:
         self.troubles = 0
         self.asked = 0
         self.woken: list[tuple[str, int | None]] = []
-        self.poll = sqlite_poll.ForeignCommits(
+        self.poll = poll.ForeignCommits(
             self.data_version, self.moved_on, lambda table_id, revision: self.woken.append((table_id, revision))
         )
 
@@ -50,7 +50,7 @@ class Database:
 @pytest.fixture
 async def database(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
     """A database that is looked at all the time."""
-    monkeypatch.setattr(sqlite_poll, "POLL_INTERVAL", 0.0)
+    monkeypatch.setattr(poll, "POLL_INTERVAL", 0.0)
     database = Database()
     yield database
     await database.poll.stop()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from buraco_service.stores.base import LogEntry, Remembered
-from buraco_service.stores.sqlite import SqliteStore
+from buraco_service.stores.sqlite.store import SqliteStore
 from tests.stores.samples import create, soon
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from buraco_service.stores.sqlite_schema import SCHEMA_VERSION, stored_version
+from buraco_service.stores.sqlite.schema import SCHEMA_VERSION, stored_version
 from buraco_service.stores.urls import open_store, split, sqlite_file
 
 
@@ -24,9 +24,9 @@ async def migrate_store(url: str, *, apply: bool) -> SchemaReport:
     """
     scheme, rest = split(url)
     if scheme in {"postgresql", "postgres"}:
-        from buraco_service.stores import postgres_migrate
+        from buraco_service.stores.postgres import migrate
 
-        return SchemaReport(*await postgres_migrate.migrate(rest, apply=apply))
+        return SchemaReport(*await migrate.migrate(rest, apply=apply))
     if scheme == "sqlite":
         version = stored_version(sqlite_file(rest))
         found = f"schema version {version}" if version else "no tables yet"

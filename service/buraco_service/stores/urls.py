@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from buraco_service.stores.base import Store, StoreUrlError
-from buraco_service.stores.sqlite import SqliteStore
+from buraco_service.stores.sqlite.store import SqliteStore
 
 
 async def open_store(url: str) -> Store:
@@ -44,14 +44,14 @@ async def _open_sqlite(rest: str) -> Store:
 
 async def _open_redis(rest: str, *, tls: bool) -> Store:
     # Imported when it is asked for: no other store needs what it needs.
-    from buraco_service.stores.redis import RedisStore
-    from buraco_service.stores.redis_url import parse
+    from buraco_service.stores.redis.store import RedisStore
+    from buraco_service.stores.redis.url import parse
 
     return await RedisStore.open(parse(rest, tls=tls))
 
 
 async def _open_postgres(rest: str) -> Store:
-    from buraco_service.stores.postgres import PostgresStore
+    from buraco_service.stores.postgres.store import PostgresStore
 
     return await PostgresStore.open(rest)
 

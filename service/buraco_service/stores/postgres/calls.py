@@ -16,7 +16,7 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.postgres_commits import hour
+from buraco_service.stores.postgres.commits import hour
 
 _STORED = "SELECT table_id, revision, state, status, created_at, updated_at FROM buraco.tables"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from buraco_service.stores.postgres_connect import connect, parse, translated
-from buraco_service.stores.postgres_schema import due, migrations, schema_version
-from buraco_service.stores.postgres_schema import migrate as apply_migrations
+from buraco_service.stores.postgres.connect import connect, parse, translated
+from buraco_service.stores.postgres.schema import due, migrations, schema_version
+from buraco_service.stores.postgres.schema import migrate as apply_migrations
 
 
 async def migrate(rest: str, *, apply: bool) -> tuple[str, tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """What is in the database: the migrations that come with the package, and whether this program can use what is there.
 
-A migration is a file `postgres_migrations/NNNN_name.sql` and brings the database from version NNNN - 1 to NNNN, in one
+A migration is a file `migrations/NNNN_name.sql` and brings the database from version NNNN - 1 to NNNN, in one
 transaction. Its first line says which is the oldest program that can still serve afterwards: `-- oldest program: N`,
 where a program is as old as the newest migration that it knows. Replicas of two versions run side by side while a new
 one is rolled out, and an old one may be needed again, so a change goes in two steps:
@@ -63,7 +63,7 @@ class SchemaVersion(NamedTuple):
 def migrations() -> tuple[Migration, ...]:
     """All migrations of this program, in order."""
     found = []
-    for file in files("buraco_service.stores").joinpath("postgres_migrations").iterdir():
+    for file in files("buraco_service.stores.postgres").joinpath("migrations").iterdir():
         if name := _FILE_NAME.fullmatch(file.name):
             sql = file.read_text("utf-8")
             first = _FIRST_LINE.match(sql)

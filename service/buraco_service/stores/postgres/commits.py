@@ -25,7 +25,7 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.postgres_lanes import Work
+from buraco_service.stores.postgres.lanes import Work
 
 MOST_COMMITS = 128
 _MOST_BYTES = 8 * 1024 * 1024

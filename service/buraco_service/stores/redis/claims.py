@@ -21,9 +21,9 @@ import uuid
 from typing import NamedTuple
 
 from buraco_service.stores.base import AlreadyRemembered, NewTable, Remembered, StoreUnavailable, TableExists
-from buraco_service.stores.redis_keys import Keys, bucket_of
-from buraco_service.stores.redis_nodes import Nodes
-from buraco_service.stores.redis_scripts import ABANDONED, CLAIM, CREATE, DISCLAIM, SETTLE
+from buraco_service.stores.redis.keys import Keys, bucket_of
+from buraco_service.stores.redis.nodes import Nodes
+from buraco_service.stores.redis.scripts import ABANDONED, CLAIM, CREATE, DISCLAIM, SETTLE
 
 OPEN_FOR_LONG = 3600
 """Seconds after which nobody is at work on an open claim any more."""

@@ -1,8 +1,8 @@
 """Tables in one SQLite file, which several processes of one machine may share.
 
 A write is acknowledged when its transaction is in the write-ahead log on the disk (synchronous FULL), so that it
-survives the end of the process and of the machine. One thread reads, see `sqlite_threads`, one writes, see
-`sqlite_writer`.
+survives the end of the process and of the machine. One thread reads, see `threads`, one writes, see
+`writer`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from buraco_service.stores import limits, sqlite_reads, sqlite_writes
+from buraco_service.stores import limits
 from buraco_service.stores.base import Commit, LogEntry, NewTable, Remembered, Stored, StoreUnavailable
 from buraco_service.stores.notify import TableSubscription, Watchers
-from buraco_service.stores.sqlite_poll import ForeignCommits
-from buraco_service.stores.sqlite_schema import open_reader, open_writer
-from buraco_service.stores.sqlite_threads import ReaderThread
-from buraco_service.stores.sqlite_writer import WriterThread
+from buraco_service.stores.sqlite import reads, writes
+from buraco_service.stores.sqlite.poll import ForeignCommits
+from buraco_service.stores.sqlite.schema import open_reader, open_writer
+from buraco_service.stores.sqlite.threads import ReaderThread
+from buraco_service.stores.sqlite.writer import WriterThread
 
 T = TypeVar("T")
 
@@ -36,8 +37,8 @@ class SqliteStore:
         self._reader = reader
         self._foreign = ForeignCommits(
             # Asked on the writing connection, the data version leaves out what this process commits itself.
-            lambda: writer.submit(sqlite_reads.data_version, transaction=False, quick=True),
-            lambda known: reader.submit(lambda db: sqlite_reads.moved_on(db, known)),
+            lambda: writer.submit(reads.data_version, transaction=False, quick=True),
+            lambda known: reader.submit(lambda db: reads.moved_on(db, known)),
             self._wake,
         )
         self._watchers = Watchers(self._foreign.watch, self._foreign.unwatch)
@@ -63,33 +64,33 @@ class SqliteStore:
     async def create(self, table: NewTable) -> None:
         """See `Store.create`."""
         limits.check_create(table)
-        await self._write(lambda db: sqlite_writes.create(db, table), lambda _: self._changed_here(table.table_id, 1))
+        await self._write(lambda db: writes.create(db, table), lambda _: self._changed_here(table.table_id, 1))
 
     async def created(self, request_id: str) -> tuple[str, bytes] | None:
         """See `Store.created`."""
         if not limits.is_id(request_id):
             return None
-        return await self._read(lambda db: sqlite_reads.created(db, request_id))
+        return await self._read(lambda db: reads.created(db, request_id))
 
     async def owned(self, owner: str, status: str) -> int:
         """See `Store.owned`."""
         limits.check_owned(owner, status)
-        return await self._read(lambda db: sqlite_reads.owned(db, owner, status))
+        return await self._read(lambda db: reads.owned(db, owner, status))
 
     async def count(self, status: str) -> int:
         """See `Store.count`."""
         limits.check_status(status)
-        return await self._read(lambda db: sqlite_reads.count(db, status))
+        return await self._read(lambda db: reads.count(db, status))
 
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""
         limits.check_possible(table_id)
-        return await self._read(lambda db: sqlite_reads.load(db, table_id))
+        return await self._read(lambda db: reads.load(db, table_id))
 
     async def revision(self, table_id: str) -> int:
         """See `Store.revision`."""
         limits.check_possible(table_id)
-        return await self._read(lambda db: sqlite_reads.revision(db, table_id))
+        return await self._read(lambda db: reads.revision(db, table_id))
 
     async def commit(self, commit: Commit) -> int:
         """See `Store.commit`."""
@@ -97,7 +98,7 @@ class SqliteStore:
         limits.check_possible(commit.table_id)
         self._check_usable()
         return await self._writer.submit(
-            lambda db: sqlite_writes.commit(db, commit),
+            lambda db: writes.commit(db, commit),
             lambda revision: self._changed_here(commit.table_id, revision),
             quick=True,
         )
@@ -106,31 +107,31 @@ class SqliteStore:
         """See `Store.remembered`."""
         if not (limits.is_id(table_id) and limits.is_id(request_id)):
             return None
-        return await self._read(lambda db: sqlite_reads.remembered(db, table_id, request_id))
+        return await self._read(lambda db: reads.remembered(db, table_id, request_id))
 
     async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
         """See `Store.log`."""
         limits.check_page(limit)
         limits.check_possible(table_id)
-        return await self._read(lambda db: sqlite_reads.log(db, table_id, after_revision, limit))
+        return await self._read(lambda db: reads.log(db, table_id, after_revision, limit))
 
     async def records(self, table_id: str, after_deal: int, limit: int) -> builtins.list[tuple[int, bytes]]:
         """See `Store.records`."""
         limits.check_page(limit)
         limits.check_possible(table_id)
-        return await self._read(lambda db: sqlite_reads.records(db, table_id, after_deal, limit))
+        return await self._read(lambda db: reads.records(db, table_id, after_deal, limit))
 
     async def list(self, status: str | None, limit: int, after: str | None) -> builtins.list[Stored]:
         """See `Store.list`."""
         limits.check_list(status, limit, after)
-        return await self._read(lambda db: sqlite_reads.list_tables(db, status, limit, after))
+        return await self._read(lambda db: reads.list_tables(db, status, limit, after))
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """See `Store.expire`."""
         limits.check_time(updated_before)
         limits.check_page(limit)
         removed = await self._write(
-            lambda db: sqlite_writes.expire(db, updated_before, limit),
+            lambda db: writes.expire(db, updated_before, limit),
             self._removed_here,
         )
         return len(removed)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from buraco_service.stores.base import StoreError, StoreUnavailable
-from buraco_service.stores.sqlite_schema import roll_back
+from buraco_service.stores.sqlite.schema import roll_back
 
 T = TypeVar("T")
 

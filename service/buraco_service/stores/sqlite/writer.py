@@ -13,8 +13,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from buraco_service.stores.sqlite_schema import begin, primary_code, roll_back
-from buraco_service.stores.sqlite_threads import MOST_JOBS, DatabaseThread, Job, translated
+from buraco_service.stores.sqlite.schema import begin, primary_code, roll_back
+from buraco_service.stores.sqlite.threads import MOST_JOBS, DatabaseThread, Job, translated
 
 _FOR_COMPANY = 0.001
 """Seconds that a batch waits, at most, while there are fewer jobs in it than lately came at a time."""

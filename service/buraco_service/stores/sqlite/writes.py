@@ -20,8 +20,8 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.sqlite_reads import created
-from buraco_service.stores.sqlite_schema import log_key
+from buraco_service.stores.sqlite.reads import created
+from buraco_service.stores.sqlite.schema import log_key
 
 _SECONDS_AN_HOUR = 3600
 

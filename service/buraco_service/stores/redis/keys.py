@@ -75,7 +75,7 @@ class Keys:
         return f"{self._bucket(bucket)}owned".encode()
 
     def claim(self, request_id: str) -> bytes:
-        """Hash: the table that a create with this request id stands for (see `redis_claims`)."""
+        """Hash: the table that a create with this request id stands for (see `claims`)."""
         return f"{self._bucket(bucket_of(request_id))}claim:{request_id}".encode()
 
     def open_claims(self, bucket: int) -> bytes:

@@ -1,7 +1,7 @@
 """Tables in Redis or Valkey: one master with or without replicas, or a cluster.
 
 A commit is one script on keys of one hash tag, so that it is atomic in a cluster, too. What is acknowledged is in the
-server; that it outlives the server is the server's configuration (see `redis_checks`), and `?replicas=` of the URL.
+server; that it outlives the server is the server's configuration (see `checks`), and `?replicas=` of the URL.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import builtins
 import contextlib
 from collections.abc import Iterator
 
-from buraco_service.stores import limits, redis_scripts
+from buraco_service.stores import limits
 from buraco_service.stores.base import (
     KEPT_REQUESTS,
     PRUNE_STEP,
@@ -28,13 +28,14 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.stores.notify import TableSubscription, Watchers
-from buraco_service.stores.redis_checks import check_safety, check_schema
-from buraco_service.stores.redis_claims import Claims
-from buraco_service.stores.redis_keys import BUCKETS, Keys
-from buraco_service.stores.redis_listing import Listing
-from buraco_service.stores.redis_nodes import Nodes
-from buraco_service.stores.redis_url import Place
-from buraco_service.stores.redis_watch import TableChanges
+from buraco_service.stores.redis import scripts
+from buraco_service.stores.redis.checks import check_safety, check_schema
+from buraco_service.stores.redis.claims import Claims
+from buraco_service.stores.redis.keys import BUCKETS, Keys
+from buraco_service.stores.redis.listing import Listing
+from buraco_service.stores.redis.nodes import Nodes
+from buraco_service.stores.redis.url import Place
+from buraco_service.stores.redis.watch import TableChanges
 
 _AGE_STEP = 3600
 """Seconds: a table's place in the order of ages moves when it was written in another hour than before."""
@@ -120,7 +121,7 @@ class RedisStore:
         with self._call():
             answer = await self._nodes.run(
                 keys.bucket,
-                redis_scripts.COMMIT,
+                scripts.COMMIT,
                 keys.all,
                 commit.table_id,
                 commit.expected_revision if abs(commit.expected_revision) <= limits.MAX_NUMBER else -1,
@@ -155,7 +156,7 @@ class RedisStore:
         after = min(max(after_revision, 0), limits.MAX_NUMBER)
         keys = self._keys.of_table(table_id)
         with self._call():
-            what, *rest = await self._nodes.run(keys.bucket, redis_scripts.LOG, (keys.table, keys.log), after, limit)
+            what, *rest = await self._nodes.run(keys.bucket, scripts.LOG, (keys.table, keys.log), after, limit)
         if what == b"missing":
             raise TableNotFound(table_id)
         if what == b"gone":
@@ -169,9 +170,7 @@ class RedisStore:
         after = min(max(after_deal, -1), limits.MAX_NUMBER)
         keys = self._keys.of_table(table_id)
         with self._call():
-            what, *rest = await self._nodes.run(
-                keys.bucket, redis_scripts.RECORDS, (keys.table, keys.records), after, limit
-            )
+            what, *rest = await self._nodes.run(keys.bucket, scripts.RECORDS, (keys.table, keys.records), after, limit)
         if what == b"missing":
             raise TableNotFound(table_id)
         return list(zip(rest[0][::2], rest[0][1::2], strict=True))
@@ -205,7 +204,7 @@ class RedisStore:
         with self._call():
             await asyncio.gather(
                 *[
-                    self._nodes.run(bucket, redis_scripts.PING, (self._keys.names(bucket),))
+                    self._nodes.run(bucket, scripts.PING, (self._keys.names(bucket),))
                     for bucket in self._nodes.owners().values()
                 ]
             )
@@ -222,7 +221,7 @@ class RedisStore:
         keys = self._keys.of_table(table_id)
         removed = await self._nodes.run(
             keys.bucket,
-            redis_scripts.REMOVE,
+            scripts.REMOVE,
             keys.all,
             table_id,
             repr(updated_before),

@@ -1,6 +1,6 @@
 #!lua
 -- Writes a table with revision 1, once: a repeat with the same claim finds its own work.
--- KEYS: table, log, requests, order, names, ages, owned (see redis_keys.py).
+-- KEYS: table, log, requests, order, names, ages, owned (see keys.py).
 -- ARGV: table id, claim, request id, state, status, now, entry, answer, channel,
 --       owner or ''.
 local found = redis.call('HMGET', KEYS[1], 'revision', 'claim')

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 import hiredis
 
 from buraco_service.stores.base import StoreIncompatible, StoreUnavailable
-from buraco_service.stores.redis_url import Address, Place
+from buraco_service.stores.redis.url import Address, Place
 
 Word = str | bytes | int
 OnPush = Callable[[list[Any]], None]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from buraco_service.stores.base import HistoryGone, LogEntry, Remembered, Stored, TableNotFound
 from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.sqlite_schema import log_key
+from buraco_service.stores.sqlite.schema import log_key
 
 _LOAD = "SELECT table_id, revision, state, status, created_at, updated_at FROM tables WHERE table_id = ?"
 _LIST = (

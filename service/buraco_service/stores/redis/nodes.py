@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from buraco_service.stores.base import StoreError, StoreIncompatible, StoreUnavailable
-from buraco_service.stores.redis_keys import BUCKETS, slot_of
-from buraco_service.stores.redis_link import Greeting, Link, OnPush, Refused, Word, connect, forget
-from buraco_service.stores.redis_scripts import Script
-from buraco_service.stores.redis_url import Address, Place
+from buraco_service.stores.redis.keys import BUCKETS, slot_of
+from buraco_service.stores.redis.link import Greeting, Link, OnPush, Refused, Word, connect, forget
+from buraco_service.stores.redis.scripts import Script
+from buraco_service.stores.redis.url import Address, Place
 
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.05, 2.0
 _MOST_REDIRECTS = 8

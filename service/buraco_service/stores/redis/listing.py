@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from buraco_service.stores.base import Stored
-from buraco_service.stores.redis_keys import BUCKETS, Keys
-from buraco_service.stores.redis_nodes import Nodes
+from buraco_service.stores.redis.keys import BUCKETS, Keys
+from buraco_service.stores.redis.nodes import Nodes
 
 _LOADED_AT_ONCE = 100
 """Tables whose states are on their way at a time."""

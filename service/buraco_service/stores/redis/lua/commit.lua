@@ -1,6 +1,6 @@
 #!lua
 -- Takes a table one revision on. Everything is decided before the first write.
--- KEYS: table, log, requests, order, names, ages, owned, records (see redis_keys.py).
+-- KEYS: table, log, requests, order, names, ages, owned, records (see keys.py).
 -- ARGV: table id, expected revision, request id or '', state, status, now, entry, answer, last entry that may go,
 --       channel, requests kept, prune step, seconds of an age step, highest revision, then deal and payload by turns.
 local found = redis.call('HMGET', KEYS[1], 'revision', 'status', 'updated', 'start', 'owner')

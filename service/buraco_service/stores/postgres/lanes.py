@@ -17,7 +17,7 @@ from typing import Generic, TypeAlias, TypeVar
 from asyncpg import Connection
 
 from buraco_service.stores.base import StoreError, StoreUnavailable
-from buraco_service.stores.postgres_connect import CALL_SECONDS, Session, is_end, is_own, is_passing, translated
+from buraco_service.stores.postgres.connect import CALL_SECONDS, Session, is_end, is_own, is_passing, translated
 
 T = TypeVar("T")
 Connect: TypeAlias = Callable[[], Awaitable[Session]]

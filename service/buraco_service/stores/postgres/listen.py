@@ -16,8 +16,8 @@ from asyncpg import Connection
 
 from buraco_service.observing import logs
 from buraco_service.stores.base import StoreIncompatible
-from buraco_service.stores.postgres_connect import CALL_SECONDS, translated
-from buraco_service.stores.postgres_lanes import FIRST_BACKOFF, LONGEST_BACKOFF, Connect
+from buraco_service.stores.postgres.connect import CALL_SECONDS, translated
+from buraco_service.stores.postgres.lanes import FIRST_BACKOFF, LONGEST_BACKOFF, Connect
 
 CHANNEL = "buraco"
 

@@ -1,6 +1,6 @@
 """The scripts of the Redis store: each does one step at one table, or at one request, as a whole.
 
-They lie in `redis_lua`. All are marked as Redis 7 asks for (`#!lua`), so that a server that is full, read only or short
+They lie in `lua`. All are marked as Redis 7 asks for (`#!lua`), so that a server that is full, read only or short
 of replicas refuses a script before it begins and never in its middle.
 """
 
@@ -20,7 +20,7 @@ class Script(NamedTuple):
 
 
 def _script(name: str) -> Script:
-    text = (Path(__file__).parent / "redis_lua" / f"{name}.lua").read_bytes()
+    text = (Path(__file__).parent / "lua" / f"{name}.lua").read_bytes()
     return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest(), b"no-writes" not in text)
 
 

@@ -6,8 +6,8 @@ import re
 
 from buraco_service.observing import logs
 from buraco_service.stores.base import StoreError, StoreIncompatible
-from buraco_service.stores.redis_keys import Keys
-from buraco_service.stores.redis_nodes import Node, Nodes
+from buraco_service.stores.redis.keys import Keys
+from buraco_service.stores.redis.nodes import Node, Nodes
 
 SCHEMA_VERSION = 1
 

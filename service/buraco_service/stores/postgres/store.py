@@ -2,7 +2,7 @@
 
 A write is acknowledged when its transaction is committed; whether that survives the end of the server is the server's
 setting (`synchronous_commit`), and one that does not gets a warning in the log. A process holds a few connections: one
-that commits (see `postgres_commits`), some for all other calls, one that listens (see `postgres_listen`).
+that commits (see `commits`), some for all other calls, one that listens (see `listen`).
 
 A role that may read and write the tables in the schema `buraco` is enough; `buraco migrate` needs one that may make it.
 """
@@ -18,7 +18,7 @@ from typing import TypeVar
 from asyncpg import Connection
 
 from buraco_service.observing import logs
-from buraco_service.stores import limits, postgres_calls
+from buraco_service.stores import limits
 from buraco_service.stores.base import (
     Commit,
     LogEntry,
@@ -28,11 +28,12 @@ from buraco_service.stores.base import (
     StoreUnavailable,
 )
 from buraco_service.stores.notify import TableSubscription, Watchers
-from buraco_service.stores.postgres_commits import CommitBatch, gather
-from buraco_service.stores.postgres_connect import connect, parse
-from buraco_service.stores.postgres_lanes import Call, Connect, Lanes
-from buraco_service.stores.postgres_listen import CHANNEL, Listener
-from buraco_service.stores.postgres_schema import check_schema
+from buraco_service.stores.postgres import calls
+from buraco_service.stores.postgres.commits import CommitBatch, gather
+from buraco_service.stores.postgres.connect import connect, parse
+from buraco_service.stores.postgres.lanes import Call, Connect, Lanes
+from buraco_service.stores.postgres.listen import CHANNEL, Listener
+from buraco_service.stores.postgres.schema import check_schema
 
 T = TypeVar("T")
 
@@ -73,40 +74,40 @@ class PostgresStore:
         await self.ping()
         await self._commits.start()
         await self._listener.start()
-        await self._listener.prove(lambda payload: self._call(lambda db: postgres_calls.notify(db, CHANNEL, payload)))
-        for name in await self._call(postgres_calls.settings_that_lose_commits):
+        await self._listener.prove(lambda payload: self._call(lambda db: calls.notify(db, CHANNEL, payload)))
+        for name in await self._call(calls.settings_that_lose_commits):
             logs.get_logger().warning("store not durable", setting=name, value="off")
 
     async def create(self, table: NewTable) -> None:
         """See `Store.create`."""
         limits.check_create(table)
-        await self._call(lambda db: postgres_calls.create(db, table), repeatable=False)
+        await self._call(lambda db: calls.create(db, table), repeatable=False)
 
     async def created(self, request_id: str) -> tuple[str, bytes] | None:
         """See `Store.created`."""
         if not limits.is_id(request_id):
             return None
-        return await self._call(lambda db: postgres_calls.created(db, request_id))
+        return await self._call(lambda db: calls.created(db, request_id))
 
     async def owned(self, owner: str, status: str) -> int:
         """See `Store.owned`."""
         limits.check_owned(owner, status)
-        return await self._call(lambda db: postgres_calls.owned(db, owner, status))
+        return await self._call(lambda db: calls.owned(db, owner, status))
 
     async def count(self, status: str) -> int:
         """See `Store.count`."""
         limits.check_status(status)
-        return await self._call(lambda db: postgres_calls.count(db, status))
+        return await self._call(lambda db: calls.count(db, status))
 
     async def load(self, table_id: str) -> Stored:
         """See `Store.load`."""
         limits.check_possible(table_id)
-        return await self._call(lambda db: postgres_calls.load(db, table_id))
+        return await self._call(lambda db: calls.load(db, table_id))
 
     async def revision(self, table_id: str) -> int:
         """See `Store.revision`."""
         limits.check_possible(table_id)
-        return await self._call(lambda db: postgres_calls.revision(db, table_id))
+        return await self._call(lambda db: calls.revision(db, table_id))
 
     async def commit(self, commit: Commit) -> int:
         """See `Store.commit`."""
@@ -121,30 +122,30 @@ class PostgresStore:
         """See `Store.remembered`."""
         if not (limits.is_id(table_id) and limits.is_id(request_id)):
             return None
-        return await self._call(lambda db: postgres_calls.remembered(db, table_id, request_id))
+        return await self._call(lambda db: calls.remembered(db, table_id, request_id))
 
     async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
         """See `Store.log`."""
         limits.check_page(limit)
         limits.check_possible(table_id)
-        return await self._call(lambda db: postgres_calls.log(db, table_id, after_revision, limit))
+        return await self._call(lambda db: calls.log(db, table_id, after_revision, limit))
 
     async def records(self, table_id: str, after_deal: int, limit: int) -> builtins.list[tuple[int, bytes]]:
         """See `Store.records`."""
         limits.check_page(limit)
         limits.check_possible(table_id)
-        return await self._call(lambda db: postgres_calls.records(db, table_id, after_deal, limit))
+        return await self._call(lambda db: calls.records(db, table_id, after_deal, limit))
 
     async def list(self, status: str | None, limit: int, after: str | None) -> builtins.list[Stored]:
         """See `Store.list`."""
         limits.check_list(status, limit, after)
-        return await self._call(lambda db: postgres_calls.list_tables(db, status, limit, after))
+        return await self._call(lambda db: calls.list_tables(db, status, limit, after))
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """See `Store.expire`."""
         limits.check_time(updated_before)
         limits.check_page(limit)
-        return await self._call(lambda db: postgres_calls.expire(db, updated_before, limit), repeatable=False)
+        return await self._call(lambda db: calls.expire(db, updated_before, limit), repeatable=False)
 
     def subscribe(self, table_id: str) -> TableSubscription:
         """See `Store.subscribe`."""
@@ -152,7 +153,7 @@ class PostgresStore:
 
     async def ping(self) -> None:
         """See `Store.ping`."""
-        await self._call(postgres_calls.check_writable)
+        await self._call(calls.check_writable)
 
     async def close(self) -> None:
         """See `Store.close`."""

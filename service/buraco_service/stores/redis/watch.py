@@ -14,9 +14,9 @@ from typing import Any
 
 from buraco_service.observing import logs
 from buraco_service.stores.base import StoreError
-from buraco_service.stores.redis_keys import Keys
-from buraco_service.stores.redis_link import Link, Refused
-from buraco_service.stores.redis_nodes import Node, Nodes
+from buraco_service.stores.redis.keys import Keys
+from buraco_service.stores.redis.link import Link, Refused
+from buraco_service.stores.redis.nodes import Node, Nodes
 
 _PING_INTERVAL = 5.0
 """Seconds between two questions whether the other side is still there."""
