@@ -17,8 +17,8 @@ from buraco_rules.dealing import deal_match
 from buraco_rules.legal import legal_moves
 from buraco_rules.moves import Discard
 from buraco_rules.turn import apply
-from buraco_service.codec.deals import snapshot_to_pb
 from buraco_service.codec.moves import move_to_pb
+from buraco_service.codec.snapshots import snapshot_to_pb
 from tests.bench import echo_server
 from tests.bench.kept import kept
 from tests.bench.processes import echo_process, processor_seconds, service_process

@@ -19,9 +19,9 @@ from buraco_rules.record_notation import format_record
 from buraco_rules.records import MatchRecord, record_deal
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.turn import apply
-from buraco_service.codec.deals import snapshot_to_pb
 from buraco_service.codec.moves import move_to_pb
 from buraco_service.codec.rule_sets import rule_set_to_pb
+from buraco_service.codec.snapshots import snapshot_to_pb
 from buraco_service.tables.state import Seat, TableState, TableValue
 from buraco_service.tables.stored import encode
 from tests.rules.playouts import playout

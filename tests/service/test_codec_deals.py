@@ -14,10 +14,11 @@ from buraco_rules.legal import legal_moves
 from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.turn import apply
-from buraco_service.codec.deals import deal_from_pb, match_to_pb, snapshot_to_pb
+from buraco_service.codec.deals import deal_from_pb
 from buraco_service.codec.fields import MAX_FAULTS, FieldError, FieldErrors, Untyped
 from buraco_service.codec.melds import meld_to_pb
 from buraco_service.codec.rule_sets import rule_set_to_pb
+from buraco_service.codec.snapshots import match_to_pb, snapshot_to_pb
 from tests.rules.playouts import played, playout
 from tests.service.rules_server import cards_in, spoil
 

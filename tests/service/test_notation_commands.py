@@ -30,10 +30,10 @@ from buraco_rules.records import MatchRecord, record_deal
 from buraco_rules.scoring import score_deal
 from buraco_rules.shuffle import mixed_seed
 from buraco_rules.violations import VIOLATION_TEXT, Violation
-from buraco_service.codec.deals import match_to_pb
 from buraco_service.codec.moves import move_to_pb
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.scores import score_to_pb
+from buraco_service.codec.snapshots import match_to_pb
 from buraco_service.commands import wording
 from buraco_service.commands.notation import explain, replay
 from buraco_service.commands.record_files import record_from_pb

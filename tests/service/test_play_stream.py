@@ -37,8 +37,9 @@ class Wire:
         self.taken.set()
         return request
 
-    async def write(self, message: pb.PlayTableResponse) -> None:
+    async def write(self, data: bytes) -> None:
         """Take a message."""
+        message = pb.PlayTableResponse.FromString(data)
         self.sent.append(message)
         if self.hold == message.WhichOneof("update"):
             self.held.set()

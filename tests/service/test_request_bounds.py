@@ -11,8 +11,8 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 
 from buraco.v1 import rules_service_pb2, table_service_pb2
-from buraco_service.codec.deals import snapshot_to_pb
 from buraco_service.codec.rule_sets import rule_set_to_pb
+from buraco_service.codec.snapshots import snapshot_to_pb
 from tests.service.refusals import refused
 from tests.service.scripts import dealt
 from tests.service.serving import Replica, serving

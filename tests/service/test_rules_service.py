@@ -21,12 +21,13 @@ from buraco_rules.seeing import view_of
 from buraco_rules.shuffle import commitment
 from buraco_rules.turn import apply
 from buraco_rules.violations import IllegalMove, Violation
-from buraco_service.codec.deals import deal_from_pb, match_to_pb, snapshot_to_pb
+from buraco_service.codec.deals import deal_from_pb
 from buraco_service.codec.events import event_to_pb
 from buraco_service.codec.melds import meld_to_pb
 from buraco_service.codec.moves import move_from_pb, move_to_pb
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.scores import score_to_pb
+from buraco_service.codec.snapshots import match_to_pb, snapshot_to_pb
 from buraco_service.codec.views import view_to_pb
 from tests.rules.playouts import played, playout
 from tests.rules.positions import CLASSIC, CLOSED, INDIRECT, house, position

@@ -13,9 +13,10 @@ from buraco.v1 import deal_pb2, rules_service_pb2_grpc
 from buraco.v1 import rules_service_pb2 as pb
 from buraco_rules.deal import Deal, Phase
 from buraco_rules.legal import legal_moves
-from buraco_service.codec.deals import deal_from_pb, snapshot_to_pb
+from buraco_service.codec.deals import deal_from_pb
 from buraco_service.codec.fields import Untyped
 from buraco_service.codec.moves import move_to_pb
+from buraco_service.codec.snapshots import snapshot_to_pb
 from buraco_service.errors import ApiError
 from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.rules_servicer import RulesServicer

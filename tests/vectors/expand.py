@@ -18,9 +18,9 @@ from buraco_rules.position_notation import parse_position
 from buraco_rules.reading import NotationFaults
 from buraco_rules.record_notation import parse_record
 from buraco_rules.rule_set_notation import parse_rule_set
-from buraco_service.codec.deals import snapshot_to_pb
 from buraco_service.codec.moves import move_to_pb
 from buraco_service.codec.rule_sets import rule_set_to_pb
+from buraco_service.codec.snapshots import snapshot_to_pb
 from tests.vectors import layout, words
 from tests.vectors.load import EXPANDED, Source, kind_of, sources
 from tests.vectors.messages import as_json, normal, normal_event, normal_move, rule_set_json

@@ -1,4 +1,4 @@
-"""Snapshots: all of a match, hidden cards included."""
+"""Reading snapshots: all of a match, hidden cards included. They are written by `snapshots`."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,44 +7,13 @@ from buraco.v1 import deal_pb2
 from buraco_rules.deal import MAX_UNDO_STEPS, POTS, Deal, Ending, Match, Phase, Turn, UndoStep
 from buraco_rules.rule_sets import RuleSet
 from buraco_service.codec.cards import cards_from_pb, optional_card_from_pb
-from buraco_service.codec.fields import Faults, FieldErrors, Path, Untyped, by_number
-from buraco_service.codec.melds import meld_from_pb, put_meld
-from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
-from buraco_service.codec.sides import put_side, side_from_pb
+from buraco_service.codec.fields import Faults, FieldErrors, Path, by_number
+from buraco_service.codec.melds import meld_from_pb
+from buraco_service.codec.rule_sets import rule_set_from_pb
+from buraco_service.codec.sides import side_from_pb
 
 _PHASES: Final = by_number(Phase)
 _ENDINGS: Final = by_number(Ending)
-
-
-def snapshot_to_pb(deal: Deal, *, with_rules: bool = True) -> deal_pb2.Snapshot:
-    """All of a match. Its rule set may be left out where it is kept beside the snapshot."""
-    snapshot = deal_pb2.Snapshot()
-    put_snapshot(snapshot, deal, with_rules=with_rules)
-    return snapshot
-
-
-def put_snapshot(pb: deal_pb2.Snapshot, deal: Deal, *, with_rules: bool = True) -> None:
-    """Write all of a match into an empty message: where it shall stand, for copying messages costs time."""
-    pb.seats = deal.seats
-    if with_rules:
-        pb.rule_set.CopyFrom(rule_set_to_pb(deal.rules))
-    put_match(pb.match, deal.match)
-    _put_deal(pb.deal, deal)
-
-
-def match_to_pb(match: Match) -> deal_pb2.Match:
-    """Where a match stands."""
-    pb = deal_pb2.Match()
-    put_match(pb, match)
-    return pb
-
-
-def put_match(pb: deal_pb2.Match, match: Match) -> None:
-    """Write into an empty message where a match stands."""
-    pb.deal_number = match.deal_number
-    pb.scores.extend(match.scores)
-    pb.starter = match.starter
-    pb.target_score = match.target_score
 
 
 def deal_from_pb(snapshot: deal_pb2.Snapshot, rules: RuleSet | None = None) -> Deal:
@@ -90,46 +59,6 @@ def _own_rules(snapshot: deal_pb2.Snapshot, faults: Faults) -> RuleSet | None:
     except FieldErrors as errors:
         faults.add_all(("rule_set",), errors)
         return None
-
-
-def _put_deal(pb: Untyped, deal: Deal) -> None:
-    pb.stock.extend(deal.stock)
-    pb.pile.extend(deal.pile)
-    add = pb.pots.add
-    for pot in deal.pots:
-        add().cards.extend(pot)
-    add = pb.hands.add
-    for hand in deal.hands:
-        add().cards.extend(hand)
-    for side in deal.sides:
-        put_side(pb.sides.add(), side)
-    pb.seat_to_move = deal.seat_to_move
-    pb.phase = deal.phase
-    pb.ending = deal.ending
-    _put_turn(pb.turn, deal.turn)
-
-
-def _put_turn(pb: Untyped, turn: Turn) -> None:
-    number, locked_card, must_meld, opening_attempt, undo = turn
-    pb.number = number
-    if locked_card:
-        pb.locked_card = locked_card
-    if must_meld:
-        pb.must_meld = must_meld
-    if opening_attempt:
-        pb.opening_attempt = True
-    for step in undo:
-        _put_undo_step(pb.undo.add(), step)
-
-
-def _put_undo_step(pb: Untyped, step: UndoStep) -> None:
-    pb.meld = step.meld
-    if step.before is not None:
-        put_meld(pb.before, step.before)
-    pb.cards.extend(step.cards)
-    pb.locked_card = step.locked_card
-    pb.must_meld = step.must_meld
-    pb.unplayed_pot = step.unplayed_pot
 
 
 def _deal_from_pb(pb: deal_pb2.Deal, rules: RuleSet | None, seats: int, match: Match, faults: Faults) -> Deal:

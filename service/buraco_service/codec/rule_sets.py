@@ -49,6 +49,12 @@ def rule_set_to_pb(rules: RuleSet) -> rule_set_pb2.RuleSet:
     return rule_set_pb2.RuleSet(**options)
 
 
+@lru_cache(_REMEMBERED)
+def rule_set_bytes(rules: RuleSet) -> bytes:
+    """A rule set, serialised."""
+    return rule_set_to_pb(rules).SerializeToString()
+
+
 def rule_set_from_pb(rule_set: rule_set_pb2.RuleSet) -> RuleSet:
     """A rule set. Raises FieldErrors, which names every option at fault; a preset's id is for the preset alone."""
     data = rule_set.SerializeToString()

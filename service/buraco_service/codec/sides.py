@@ -8,18 +8,29 @@ from buraco.v1 import deal_pb2
 from buraco_rules.deal import POTS, Side
 from buraco_service.codec.fields import Faults, FieldErrors, Path
 from buraco_service.codec.melds import meld_from_pb, put_meld
+from buraco_service.codec.wire import field, tag
 
 MAX_MELDS: Final = 36
 """Of one side: as many as the largest deck has threes of cards."""
 
+_SIDES: Final = tag(deal_pb2.Deal.SIDES_FIELD_NUMBER)
 _REMEMBERED: Final = 4096
 _LARGEST_REMEMBERED: Final = 512
 """Bytes: more than a side has in play, so that nobody can fill the memory with others."""
 
 
-def put_side(pb: deal_pb2.Side, side: Side) -> None:
-    """Write a side into an empty message."""
-    pb.MergeFromString(_to_bytes(side))
+@lru_cache(_REMEMBERED)
+def side_field(side: Side) -> bytes:
+    """A side as the next of a serialised deal's sides."""
+    pb = deal_pb2.Side(
+        pots_taken=side.pots_taken,
+        unplayed_pots=side.unplayed_pots,
+        opening_required=side.opening_required,
+        opening_penalties=side.opening_penalties,
+    )
+    for meld in side.melds:
+        put_meld(pb.melds.add(), meld)
+    return field(_SIDES, pb.SerializeToString())
 
 
 def side_from_pb(side: deal_pb2.Side, path: Path, faults: Faults) -> Side:
@@ -30,19 +41,6 @@ def side_from_pb(side: deal_pb2.Side, path: Path, faults: Faults) -> Side:
     except FieldErrors as errors:
         faults.add_all(path, errors)
         return Side()
-
-
-@lru_cache(_REMEMBERED)
-def _to_bytes(side: Side) -> bytes:
-    pb = deal_pb2.Side(
-        pots_taken=side.pots_taken,
-        unplayed_pots=side.unplayed_pots,
-        opening_required=side.opening_required,
-        opening_penalties=side.opening_penalties,
-    )
-    for meld in side.melds:
-        put_meld(pb.melds.add(), meld)
-    return pb.SerializeToString()
 
 
 @lru_cache(_REMEMBERED)

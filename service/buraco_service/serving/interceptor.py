@@ -266,7 +266,7 @@ def _writer(serialize: Callable[[Any], bytes] | None, figures: MethodMetrics) ->
     render: Callable[[Any], bytes] = serialize or bytes
 
     def write(message: Any) -> bytes:
-        data = render(message)
+        data = message if isinstance(message, bytes) else render(message)
         figures.sent += 1
         return data
 

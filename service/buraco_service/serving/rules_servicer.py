@@ -28,13 +28,14 @@ from buraco_rules.soundness import deal_defects, match_defects
 from buraco_rules.turn import apply_for
 from buraco_rules.violations import IllegalMove
 from buraco_service.codec.cards import cards_from_pb
-from buraco_service.codec.deals import deal_from_pb, match_from_pb, put_snapshot
+from buraco_service.codec.deals import deal_from_pb, match_from_pb
 from buraco_service.codec.events import put_event
 from buraco_service.codec.fields import Faults, FieldErrors, Untyped
 from buraco_service.codec.melds import put_meld
 from buraco_service.codec.moves import moves_from_pb, put_move
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.scores import score_to_pb
+from buraco_service.codec.snapshots import put_snapshot
 from buraco_service.codec.views import view_to_pb
 from buraco_service.observing.metrics import Metrics
 from buraco_service.requests import Problems, requested_rules

@@ -18,7 +18,7 @@ from buraco_service.access.seat_tokens import SeatClaims, bearer
 from buraco_service.codec.moves import move_to_pb, moves_from_pb
 from buraco_service.codec.views import view_to_pb
 from buraco_service.requests import Problems, is_table_id, page_size_of, request_id_of, requested_rules, table_id_of
-from buraco_service.tables.feed import Feeds, Update
+from buraco_service.tables.feed import Feeds
 from buraco_service.tables.play_stream import PlayStream
 from buraco_service.tables.state import TableState
 from buraco_service.tables.stored import table_to_pb
@@ -135,7 +135,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             revision=table.revision, moves=[move_to_pb(move) for move in moves]
         )
 
-    async def SubmitMoves(self, request: pb.SubmitMovesRequest, context: Context) -> pb.SubmitMovesResponse:
+    # Answers that are remembered as bytes, and messages of the streams, are handed on as bytes.
+    async def SubmitMoves(self, request: pb.SubmitMovesRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
         problems = Problems()
         request_id = request_id_of(request.request_id, problems)
@@ -146,9 +147,9 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         accepted = await self._tables.submit(
             table_id, self._seat_holder(context), moves, revision, request_id, with_view=True
         )
-        return pb.SubmitMovesResponse.FromString(accepted.answer)
+        return accepted.answer
 
-    async def UndoMove(self, request: pb.UndoMoveRequest, context: Context) -> pb.UndoMoveResponse:
+    async def UndoMove(self, request: pb.UndoMoveRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
         problems = Problems()
         request_id = request_id_of(request.request_id, problems)
@@ -158,9 +159,11 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         accepted = await self._tables.take_back(
             table_id, self._seat_holder(context), revision, request_id, with_view=True
         )
-        return pb.UndoMoveResponse.FromString(accepted.answer)
+        return accepted.answer
 
-    async def WatchTable(self, request: pb.WatchTableRequest, context: Context) -> AsyncIterator[pb.WatchTableResponse]:
+    async def WatchTable(  # type: ignore[override]
+        self, request: pb.WatchTableRequest, context: Context
+    ) -> AsyncIterator[bytes]:
         """See the contract."""
         after = request.after_revision if request.HasField("after_revision") else None
         async with (
@@ -168,7 +171,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             aclosing(self._feeds.follow(feed, after)) as updates,
         ):
             async for update in updates:
-                yield _watched(update)
+                yield update.serialised()
 
     # grpc.aio takes a coroutine that reads and writes by itself where the stub has an iterator.
     async def PlayTable(self, request_iterator: Any, context: Context) -> None:  # type: ignore[override]
@@ -209,7 +212,3 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         if claims is None:
             raise errors.token_missing()
         return claims
-
-
-def _watched(update: Update) -> pb.WatchTableResponse:
-    return pb.WatchTableResponse(**{update.field: update.message})  # type: ignore[arg-type]

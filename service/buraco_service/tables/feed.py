@@ -13,7 +13,8 @@ from buraco_rules.seeing import view_of
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.codec.events import redacted_event
-from buraco_service.codec.views import view_to_pb
+from buraco_service.codec.views import view_bytes
+from buraco_service.codec.wire import field, tag
 from buraco_service.stores.base import HistoryGone, Subscription, TableNotFound
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import entry_of, table_to_pb
@@ -22,11 +23,19 @@ from buraco_service.tables.tables import Tables, seat_of
 _PAGE: Final = 256
 
 
+_Response = table_service_pb2.PlayTableResponse
+_TAGS: Final = {one.name: tag(one.number) for one in _Response.DESCRIPTOR.fields}
+
+
 class Update(NamedTuple):
     """A message for the watcher: the field of the stream's oneof, and its value."""
 
     field: str
     message: Message
+
+    def serialised(self) -> bytes:
+        """As a PlayTableResponse, whose fields WatchTableResponse has under the same numbers as far as it has them."""
+        return field(_TAGS[self.field], self.message.SerializeToString())
 
 
 class Feed:
@@ -77,7 +86,7 @@ class Feed:
             while before is None or self.revision < before - 1:
                 entries = self._tables.recent.entries_after(self._table_id, self.revision)
                 if not entries:
-                    if woken and self._newest is not None and self._newest <= self.revision:
+                    if woken and not self.behind():
                         break
                     entries = await self._logged()
                 for revision, entry in entries:
@@ -94,6 +103,10 @@ class Feed:
         """Raise TokenExpired or TokenInvalid once the watcher's token is over or its key gone."""
         if self._claims is not None:
             self._tables.tokens.check(self._claims, self._tables.clock())
+
+    def behind(self) -> bool:
+        """Whether there may be changes that were not sent, by the word of the last `wait`."""
+        return self._newest is None or self._newest > self.revision
 
     async def wait(self) -> bool:
         """Wait until something may have happened; False when nothing was sent for the time of a heartbeat."""
@@ -160,7 +173,7 @@ class Feed:
         self.over = table.state is TableState.FINISHED
         state = table_service_pb2.TableUpdate(table=table_to_pb(table))
         if table.deal is not None:
-            state.view.CopyFrom(view_to_pb(view_of(table.deal, self.seat)))
+            state.view.MergeFromString(view_bytes(view_of(table.deal, self.seat)))
         return Update("state", state)
 
     async def _logged(self) -> list[tuple[int, table_pb2.StoredEntry]]:
@@ -179,8 +192,10 @@ class Feed:
 
     def _seat_was_left(self, event: event_pb2.Event) -> bool:
         """From here on the seat's hidden cards are another's."""
+        if not event.HasField("seat_changed"):
+            return False
         left = event.seat_changed
-        return event.HasField("seat_changed") and left.seat == self.seat and not left.player_name
+        return left.seat == self.seat and not left.player_name
 
 
 class Feeds:

@@ -75,8 +75,10 @@ class PlayStream:
                     await self._send([self._feed.reconnect()])
                 return
             if await self._feed.wait():
-                async with self._sending:
-                    await self._catch_up(woken=True)
+                # The stream's own moves wake it, too, and were sent with their answer.
+                if self._feed.behind():
+                    async with self._sending:
+                        await self._catch_up(woken=True)
             elif self._late:
                 return
             else:
@@ -113,7 +115,8 @@ class PlayStream:
                 await self._catch_up()
                 answer = pb.PlayAnswer(request_id=request_id, error=_play_error(error))
             else:
-                answer = pb.PlayAnswer(request_id=request_id, accepted=await self._accepted(accepted))
+                answer = pb.PlayAnswer(request_id=request_id)
+                await self._put_accepted(answer.accepted, accepted)
             await self._send([Update("answer", answer)])
             await self._send_turn()
 
@@ -132,14 +135,14 @@ class PlayStream:
         revision = request.revision if request.HasField("revision") else None
         return await self._tables.take_back(self._table_id, self._claims, revision, request_id, with_view=False)
 
-    async def _accepted(self, accepted: Accepted) -> pb.PlayAccepted:
-        """The answer to a change, which carries its events unless they were sent before."""
+    async def _put_accepted(self, answer: pb.PlayAccepted, accepted: Accepted) -> None:
+        """Write the answer to a change, which carries its events unless they were sent before."""
         said = pb.SubmitMovesResponse.FromString(accepted.answer)
         await self._send(await self._feed.catch_up(before=said.revision))
-        if self._feed.revision != said.revision - 1:
-            return pb.PlayAccepted(revision=said.revision)
-        self._feed.passed(said.revision, said.events)
-        return pb.PlayAccepted(revision=said.revision, events=said.events)
+        answer.revision = said.revision
+        if self._feed.revision == said.revision - 1:
+            self._feed.passed(said.revision, said.events)
+            answer.events.extend(said.events)
 
     async def _catch_up(self, *, woken: bool = False) -> None:
         updates = await self._feed.catch_up(woken=woken)
@@ -165,7 +168,7 @@ class PlayStream:
 
     async def _send(self, updates: list[Update]) -> None:
         for update in updates:
-            await self._context.write(pb.PlayTableResponse(**{update.field: update.message}))  # type: ignore[arg-type]
+            await self._context.write(update.serialised())
 
 
 def _play_error(error: errors.ApiError) -> pb.PlayError:

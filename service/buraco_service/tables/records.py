@@ -6,9 +6,9 @@ from buraco.v1 import move_pb2, table_pb2
 from buraco_rules.deal import Deal
 from buraco_rules.scoring import score_deal
 from buraco_rules.shuffle import commitment, mixed_seed, server_seed
-from buraco_service.codec.deals import match_to_pb
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.scores import score_to_pb
+from buraco_service.codec.snapshots import match_to_pb
 from buraco_service.stores.base import Store
 from buraco_service.tables.changes import Change, entropies
 from buraco_service.tables.state import TableValue

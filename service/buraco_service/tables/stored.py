@@ -11,11 +11,14 @@ from buraco_rules.match import MatchResult, payouts
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.shuffle import commitment, server_seed
 from buraco_service import errors
-from buraco_service.codec.deals import deal_from_pb, match_to_pb, put_snapshot
+from buraco_service.codec.deals import deal_from_pb
 from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
+from buraco_service.codec.snapshots import match_to_pb, snapshot_bytes
+from buraco_service.codec.wire import field, tag
 from buraco_service.tables.state import Seat, TableState, TableValue
 
 _REMEMBERED: Final = 4096
+_SNAPSHOT: Final = tag(table_pb2.StoredTable.SNAPSHOT_FIELD_NUMBER)
 
 
 class CorruptTable(Exception):
@@ -30,8 +33,6 @@ def encode(table: TableValue) -> bytes:
         deal_revision=table.deal_revision,
         reversals=table.reversals,
     )
-    if table.deal is not None:
-        put_snapshot(message.snapshot, table.deal, with_rules=False)
     if table.result is not None:
         message.result.CopyFrom(result_to_pb(table.result, table))
     # Fields may stand in any order, in pieces too: what seldom changes is remembered as bytes.
@@ -45,7 +46,8 @@ def encode(table: TableValue) -> bytes:
         table.master_seed,
         table.seeded_by_creator,
     )
-    return settled + message.SerializeToString()
+    snapshot = b"" if table.deal is None else field(_SNAPSHOT, snapshot_bytes(table.deal, with_rules=False))
+    return settled + message.SerializeToString() + snapshot
 
 
 @lru_cache(_REMEMBERED)
@@ -173,9 +175,8 @@ def _state(state: TableState) -> table_pb2.TableState.ValueType:
 
 
 def _timestamp(seconds: float) -> Timestamp:
-    timestamp = Timestamp()
-    timestamp.FromMicroseconds(round(seconds * 1e6))
-    return timestamp
+    whole, micros = divmod(round(seconds * 1e6), 1_000_000)
+    return Timestamp(seconds=whole, nanos=micros * 1000)
 
 
 def _seconds(timestamp: Timestamp) -> float:

@@ -17,7 +17,8 @@ from buraco_rules.seeing import view_of
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.codec.events import redacted_event
-from buraco_service.codec.views import view_to_pb
+from buraco_service.codec.views import view_bytes
+from buraco_service.codec.wire import field, tag
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import AlreadyRemembered, Commit, NewTable, RevisionConflict, Store, TableNotFound
 from buraco_service.tables import changes
@@ -32,6 +33,7 @@ _ATTEMPTS: Final = 8
 _TABLE_MAY_END: Final = 10.0
 """Seconds after which an owner of too many tables may try again: until then one of them may be over."""
 SubmitAnswer = table_service_pb2.SubmitMovesResponse
+_VIEW: Final = tag(SubmitAnswer.VIEW_FIELD_NUMBER)
 
 
 class Accepted(NamedTuple):
@@ -353,10 +355,10 @@ def _asked(method: str, claims: SeatClaims, request_id: str) -> str:
 
 def _seat_answer(seat: int, with_view: bool) -> Callable[[TableValue, table_pb2.StoredEntry], bytes]:
     def answer(table: TableValue, entry: table_pb2.StoredEntry) -> bytes:
-        said = SubmitAnswer(revision=table.revision, events=redacted(entry.events, seat))
+        said = SubmitAnswer(revision=table.revision, events=redacted(entry.events, seat)).SerializeToString()
         if with_view and table.deal is not None:
-            said.view.CopyFrom(view_to_pb(view_of(table.deal, seat)))
-        return said.SerializeToString()
+            said += field(_VIEW, view_bytes(view_of(table.deal, seat)))
+        return said
 
     return answer
 
