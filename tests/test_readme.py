@@ -14,7 +14,7 @@ import pytest
 
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_rules.presets import PRESETS
-from buraco_service.configuration.settings import settings_table
+from buraco_service.configuration.specs import settings_table
 from buraco_service.observing.metrics import Metrics
 from buraco_service.workers.metrics import SupervisorMetrics
 

@@ -9,8 +9,7 @@ import click
 import pytest
 
 from buraco_bots.fleet_command import fleet
-from buraco_service.configuration import checks
-from buraco_service.configuration import settings as service_settings
+from buraco_service.configuration import checks, loading, specs
 from buraco_service.configuration.settings import Settings
 from buraco_service.workers.link import MARGIN
 from tests.deploy import chart
@@ -47,10 +46,10 @@ def pod_of(arguments: tuple[Any, ...], name: str = "buraco") -> Any:
 def test_settings_are_those_of_the_service(arguments: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """The service takes every variable of its container, and reads from them what the manifest means."""
     environment = plain_environment(container(rendered(*arguments)), SECRETS)
-    assert service_settings.unknown_variables(environment) == ()
+    assert loading.unknown_variables(environment) == ()
     # Files of a Secret are not here: that they are asked for is seen below.
     monkeypatch.setattr(checks, "completed", lambda settings, **_: (settings, ()))
-    settings = service_settings.load(environment, {})
+    settings = loading.load(environment, {})
     ports = {port["name"]: port["containerPort"] for port in container(rendered(*arguments))["ports"]}
     assert ports == {"grpc": settings.port, "metrics": settings.metrics_port}
     assert settings.mode == ("development" if arguments == ("dev",) else "production")
@@ -64,7 +63,7 @@ def test_chart_sets_no_setting_twice() -> None:
     names = set(plain_environment(container(rendered("postgresql")), SECRETS))
     names |= set(plain_environment(container(rendered(None, *MTLS)), SECRETS))
     own = names - chart.values()["settings"].keys()
-    assert own <= {spec.variable for spec in service_settings.specs()}
+    assert own <= {spec.variable for spec in specs.specs()}
     for name in own:
         with pytest.raises(chart.Refused, match=name):
             rendered(None, f"--set-string=settings.{name}=1")

@@ -11,7 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from buraco.v1 import rules_service_pb2, table_service_pb2
 from buraco_service.access.api_keys import ApiKey
-from buraco_service.configuration.settings import load
+from buraco_service.configuration.loading import load
 from tests.service.announcing import Announcing
 from tests.service.refusals import refused
 from tests.service.serving import PATIENCE, Metadata, Replica, create, get, join, public_view, serving, watch

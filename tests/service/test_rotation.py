@@ -9,7 +9,8 @@ import pytest
 
 from buraco_rules.moves import DrawStock
 from buraco_service.access.file_watch import WatchedFiles
-from buraco_service.configuration.settings import Settings, load
+from buraco_service.configuration.loading import load
+from buraco_service.configuration.settings import Settings
 from tests.certificates import Mounted
 from tests.service.announcing import Announcing
 from tests.service.refusals import refused

@@ -9,8 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from buraco_service.configuration import settings
-from buraco_service.configuration.settings import Settings, SettingsError, load
+from buraco_service.configuration import loading, specs
+from buraco_service.configuration.loading import SettingsError, load
+from buraco_service.configuration.settings import Settings
 
 SECRET = "0123456789abcdef0123456789abcdef"
 OTHER_SECRET = "fedcba9876543210fedcba9876543210"
@@ -47,7 +48,7 @@ def test_settings_for_another_process() -> None:
     """What flags and environment say can be said by an environment alone, which keeps the rest of it."""
     environment = {"PATH": "/bin", "BURACO_PORT": "1000", "BURACO_SIGNING_KEYS": f"k1:{SECRET}"}
     flags: dict[str, str | bool | None] = {"port": "2000", "uvloop": False, "reflection": None, "workers": "2"}
-    said = settings.as_environment(environment, flags)
+    said = loading.as_environment(environment, flags)
     assert load(said, {}) == load(environment, flags)
     assert said == environment | {"BURACO_PORT": "2000", "BURACO_UVLOOP": "false", "BURACO_WORKERS": "2"}
 
@@ -215,7 +216,7 @@ def test_secrets_are_not_shown() -> None:
 
 def test_every_setting_is_documented() -> None:
     """The table has a row for each setting, with its variable, flag, default, values and meaning."""
-    rows = settings.settings_table().splitlines()[2:]
+    rows = specs.settings_table().splitlines()[2:]
     fields = dataclasses.fields(Settings)
     assert [row.split("`")[1] for row in rows] == [f"BURACO_{field.name.upper()}" for field in fields]
     port = next(row for row in rows if "`BURACO_PORT`" in row)
@@ -225,7 +226,7 @@ def test_every_setting_is_documented() -> None:
 
 def test_documented_defaults_are_the_defaults() -> None:
     """What the table gives as a default, read as a setting, is the default."""
-    for spec in settings.specs():
+    for spec in specs.specs():
         if spec.default != "none":
             written = spec.default.partition(" ")[0]
             assert load({spec.variable: written}, {}) == Settings(), spec.name
@@ -236,7 +237,7 @@ def test_options_on_the_command_line() -> None:
     given: dict[str, str | bool | None] = {}
 
     @click.command()
-    @settings.options
+    @specs.options
     def command(**flags: str | bool | None) -> None:
         given.update(flags)
 
@@ -252,4 +253,4 @@ def test_options_on_the_command_line() -> None:
 
 def test_misspelt_variables_are_found() -> None:
     """Variables that look like settings but are none are told by name."""
-    assert settings.unknown_variables({"BURACO_PROT": "1", "BURACO_PORT": "1", "PATH": ""}) == ("BURACO_PROT",)
+    assert loading.unknown_variables({"BURACO_PROT": "1", "BURACO_PORT": "1", "PATH": ""}) == ("BURACO_PROT",)

@@ -9,7 +9,8 @@ import grpc.aio
 import pytest
 
 from buraco.v1 import table_service_pb2 as pb
-from buraco_service.configuration.settings import Settings, SettingsError, load
+from buraco_service.configuration.loading import SettingsError, load
+from buraco_service.configuration.settings import Settings
 from tests.certificates import Authority, Mounted
 from tests.service.announcing import Announcing
 from tests.service.serving import PATIENCE, Replica, connection, create, get, serving, start, watch

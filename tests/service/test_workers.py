@@ -25,7 +25,7 @@ from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_rules.moves import DrawStock
 from buraco_service.codec.moves import move_to_pb
-from buraco_service.configuration import settings as settings_module
+from buraco_service.configuration.loading import load
 from buraco_service.serving.listening import StartError
 from buraco_service.workers import restarts, supervisor
 from buraco_service.workers.supervisor import Supervisor
@@ -267,7 +267,7 @@ def supervised(folder: Path, **more: str) -> Supervisor:
         **more,
     }
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BURACO_")}
-    return Supervisor(settings_module.load(given, {}), kept | given)
+    return Supervisor(load(given, {}), kept | given)
 
 
 async def serving(log_stream: Announcing) -> set[int]:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from buraco_service.configuration.settings import settings_table
+from buraco_service.configuration.specs import settings_table
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 

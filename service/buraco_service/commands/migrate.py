@@ -7,7 +7,7 @@ import os
 
 import click
 
-from buraco_service.configuration import settings
+from buraco_service.configuration.loading import SettingsError, load_store
 from buraco_service.stores.base import StoreError
 from buraco_service.stores.schema import migrate_store
 
@@ -24,9 +24,9 @@ def migrate(store: str | None, check: bool) -> None:
     by as many as like to. Replicas of the version before go on meanwhile. Only PostgreSQL needs it.
     """
     try:
-        url = settings.load_store(os.environ, store)
+        url = load_store(os.environ, store)
         report = asyncio.run(migrate_store(url, apply=not check))
-    except (settings.SettingsError, StoreError) as error:
+    except (SettingsError, StoreError) as error:
         raise click.ClickException(str(error)) from None
     click.echo(report.text)
     if report.due:

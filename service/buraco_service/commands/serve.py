@@ -17,8 +17,9 @@ from buraco_rules.presets import PRESETS
 from buraco_service.access.seat_tokens import SeatTokens
 from buraco_service.access.tls import TlsError
 from buraco_service.commands.cli import distribution_version
-from buraco_service.configuration import settings as settings_module
-from buraco_service.configuration.settings import Settings, SettingsError
+from buraco_service.configuration.loading import SettingsError, as_environment, load, unknown_variables
+from buraco_service.configuration.settings import Settings
+from buraco_service.configuration.specs import options
 from buraco_service.observing import logs
 from buraco_service.observing.metrics import Metrics
 from buraco_service.observing.tracing import TracingError, tracing_of
@@ -63,7 +64,7 @@ def compose(settings: Settings, metrics: Metrics, store: Store, tokens: SeatToke
 
 
 @click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
-@settings_module.options
+@options
 def serve(**flags: str | bool | None) -> None:
     """Serve Buraco over gRPC until SIGTERM or SIGINT.
 
@@ -71,18 +72,18 @@ def serve(**flags: str | bool | None) -> None:
     the environment (BURACO_SIGNING_KEYS) or a file, since command lines are no place for secrets.
     """
     try:
-        settings = settings_module.load(os.environ, flags)
+        settings = load(os.environ, flags)
     except SettingsError as error:
         lines = "".join(f"\n  {problem}" for problem in error.problems)
         _refuse(f"the settings cannot be used:{lines}", status=2)
     logs.configure(settings.log_level, settings.log_format, settings.table_id_in_logs)
-    for name in settings_module.unknown_variables(os.environ):
+    for name in unknown_variables(os.environ):
         logs.get_logger().warning("no such setting", variable=name)
     if not settings.signing_keys:
         logs.get_logger().warning("no signing keys: seat tokens are void when this process ends, and on other replicas")
     try:
         if settings.workers > 1:
-            asyncio.run(Supervisor(settings, settings_module.as_environment(os.environ, flags)).run())
+            asyncio.run(Supervisor(settings, as_environment(os.environ, flags)).run())
         else:
             run_until_told(settings)
     except (StartError, StoreError, TracingError) as error:

@@ -11,8 +11,7 @@ import socket
 import sys
 
 from buraco_service.commands.serve import run_until_told
-from buraco_service.configuration import settings as settings_module
-from buraco_service.configuration.settings import SettingsError
+from buraco_service.configuration.loading import SettingsError, load
 from buraco_service.observing import logs
 from buraco_service.observing.tracing import TracingError
 from buraco_service.serving.listening import StartError
@@ -24,7 +23,7 @@ def main(number: int, descriptor: int) -> int:
     """Serves until told to stop; returns the exit status."""
     link = WorkerLink(socket.socket(fileno=descriptor))
     try:
-        settings = settings_module.load(os.environ, {})
+        settings = load(os.environ, {})
         link.watch(settings.drain_grace)
         logs.configure(settings.log_level, settings.log_format, settings.table_id_in_logs, worker=number)
         run_until_told(settings, link)

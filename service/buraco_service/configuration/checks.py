@@ -1,18 +1,14 @@
 """Which settings go together, and those that are read from files that other settings name."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from buraco_service.access.tls import TlsError
 from buraco_service.configuration import kinds
-
-if TYPE_CHECKING:
-    from buraco_service.configuration.settings import Settings
+from buraco_service.configuration.settings import Settings
 
 _KEY_FILES: Final[dict[str, Callable[[Path], Any]]] = {
     "signing_keys": kinds.signing_keys_of_file,

@@ -1,59 +1,26 @@
 """The settings of `buraco serve`.
 
-Each is declared once, below: its name (from which its environment variable BURACO_NAME and its flag --name
-follow), default, unit, range and meaning. The command line's options, the checks and the documented table are
-all made from these declarations. A flag wins over the environment, the environment over the default; an empty
-variable counts as not set.
+Each is declared once, here: its name (from which its environment variable BURACO_NAME and its flag --name follow),
+default, unit, range and meaning. The command line's options, the checks and the documented table are all made from
+these declarations.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
-
-import click
+from typing import Annotated, Literal
 
 from buraco_service.access.admission import Limits
 from buraco_service.access.api_keys import ApiKey
 from buraco_service.access.seat_tokens import SigningKey
 from buraco_service.access.tls import TlsError, TlsFiles
-from buraco_service.configuration import checks, kinds
-from buraco_service.configuration.kinds import Kind
+from buraco_service.configuration import kinds
 
-_PREFIX = "BURACO_"
 # gRPC ends a connection up to a tenth before or after its age, so that not all end at once.
 _LATEST_AGE = 1.1
-
-
-class SettingsError(Exception):
-    """The settings cannot be used: `problems` names everything wrong, with the variable or flag it came from."""
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = problems
-
-
-class Spec(NamedTuple):
-    """The declaration of one setting."""
-
-    name: str
-    default: str
-    kind: Kind
-    meaning: str
-
-    @property
-    def variable(self) -> str:
-        """Its environment variable."""
-        return _PREFIX + self.name.upper()
-
-    @property
-    def flag(self) -> str | None:
-        """Its flag. Keys have none: every user of a machine can read command lines."""
-        return "--" + self.name.replace("_", "-") if self.kind.flag else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,116 +174,3 @@ class Settings:
         if self.tls_cert_file is None or self.tls_key_file is None:
             raise TlsError("certificate and key are needed")
         return TlsFiles(self.tls_cert_file, self.tls_key_file, self.tls_client_ca_file if self.tls == "mtls" else None)
-
-
-def specs() -> tuple[Spec, ...]:
-    """The declarations of all settings, in the order of the documentation."""
-    hints = get_type_hints(Settings, include_extras=True)
-    found = []
-    for field in dataclasses.fields(Settings):
-        kind, meaning, *words = hints[field.name].__metadata__
-        plain = str(field.default).lower() if kind.switch else str(field.default).removesuffix(".0")
-        found.append(Spec(field.name, words[0] if words else plain, kind, meaning))
-    return tuple(found)
-
-
-def load(environment: Mapping[str, str], flags: Mapping[str, str | bool | None]) -> Settings:
-    """The settings from the environment and the flags (name of the setting -> value, None when not given).
-
-    Raises SettingsError that names everything wrong at once.
-    """
-    problems: list[str] = []
-    values: dict[str, Any] = {}
-    broken: list[str] = []
-    for spec in specs():
-        source, raw = _source(spec, environment, flags)
-        if raw is None:
-            continue
-        try:
-            values[spec.name] = spec.kind.read(raw)
-        except ValueError as error:
-            problems.append(_problem(spec, source, raw, str(error)))
-            broken.append(spec.name)
-    settings, found = checks.completed(Settings(**values), given=frozenset(values), broken=frozenset(broken))
-    problems += found
-    if problems:
-        raise SettingsError(tuple(problems))
-    return settings
-
-
-def as_environment(environment: Mapping[str, str], flags: Mapping[str, str | bool | None]) -> dict[str, str]:
-    """An environment that says for another process what the environment and the flags say for this one."""
-    said = dict(environment)
-    for spec in specs():
-        source, raw = _source(spec, environment, flags)
-        if raw is not None and source == spec.flag:
-            said[spec.variable] = raw
-    return said
-
-
-def load_store(environment: Mapping[str, str], flag: str | None) -> str:
-    """The store's URL alone, for commands that need no other setting. Raises SettingsError."""
-    (spec,) = (spec for spec in specs() if spec.name == "store")
-    source, raw = _source(spec, environment, {spec.name: flag})
-    try:
-        return spec.default if raw is None else str(spec.kind.read(raw))
-    except ValueError as error:
-        raise SettingsError((_problem(spec, source, raw or "", str(error)),)) from None
-
-
-def unknown_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Variables that look like settings but are none: most likely misspelt."""
-    known = {spec.variable for spec in specs()}
-    return tuple(sorted(name for name in environment if name.startswith(_PREFIX) and name not in known))
-
-
-def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a click command one option for each setting: text (switches: bool), or None when not given."""
-    for spec in reversed(specs()):
-        if spec.flag is None:
-            continue
-        declaration = f"{spec.flag}/--no-{spec.flag[2:]}" if spec.kind.switch else spec.flag
-        command = click.option(
-            declaration,
-            spec.name,
-            default=None,
-            metavar=spec.kind.metavar,
-            help=_plain(f"{spec.meaning} [{spec.variable}; {spec.kind.values}; default: {spec.default}]"),
-        )(command)
-    return command
-
-
-def settings_table() -> str:
-    """The settings as a Markdown table."""
-    lines = ["| Environment | Flag | Default | Values | Meaning |", "| --- | --- | --- | --- | --- |"]
-    for spec in specs():
-        flag = "none" if spec.flag is None else f"`{spec.flag}`"
-        if spec.kind.switch:
-            flag += f", `--no-{spec.name.replace('_', '-')}`"
-        value, _, note = spec.default.partition(" ")
-        default = value if value == "none" else f"`{value}` {note}".strip()
-        lines.append(f"| `{spec.variable}` | {flag} | {default} | {spec.kind.values} | {spec.meaning} |")
-    return "\n".join(lines) + "\n"
-
-
-def _source(
-    spec: Spec, environment: Mapping[str, str], flags: Mapping[str, str | bool | None]
-) -> tuple[str, str | None]:
-    given = flags.get(spec.name)
-    if given is not None and spec.flag is not None:
-        return spec.flag, str(given).lower() if isinstance(given, bool) else given
-    return spec.variable, environment.get(spec.variable) or None
-
-
-def _problem(spec: Spec, source: str, raw: str, what: str) -> str:
-    if not spec.kind.shown:
-        return f"{source} {what}"
-    shown = raw if len(raw) <= 40 else raw[:37] + "..."
-    hint = ""
-    if raw.startswith("tcp://"):
-        hint = "; Kubernetes sets this variable for a Service of that name: set enableServiceLinks to false"
-    return f"{source} {shown!r} {what}{hint}"
-
-
-def _plain(markdown: str) -> str:
-    return markdown.replace("`", "").replace("\\|", "|")

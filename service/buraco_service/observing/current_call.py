@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from buraco_service.observing.tracing import CallTrace
+
+class CallTrace(Protocol):
+    """The trace of one call."""
+
+    trace_id: str
+    """32 hexadecimal figures."""
+
+    def use_case(self, name: str) -> AbstractContextManager[None]:
+        """A span around a use case. On a stream, which lasts, it is a trace of its own, linked to the stream's."""
+
+    def operation(self, name: str, outcome: str, seconds: float) -> None:
+        """An operation of the store that the call waited for has ended just now."""
+
+    def end(self, code: str, reason: str | None, table_id: str | None) -> None:
+        """The call has ended, with the status of this name."""
 
 
 class CallContext:

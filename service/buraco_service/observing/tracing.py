@@ -6,10 +6,9 @@ What it takes (the extra `otel`) is loaded only then; without traces a call pays
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
-from buraco_service.observing.current_call import CallContext
+from buraco_service.observing.current_call import CallContext, CallTrace
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
@@ -17,22 +16,6 @@ _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_P
 
 class TracingError(Exception):
     """The environment asks for traces that cannot be had; the message says why, for an operator."""
-
-
-class CallTrace(Protocol):
-    """The trace of one call."""
-
-    trace_id: str
-    """32 hexadecimal figures."""
-
-    def use_case(self, name: str) -> AbstractContextManager[None]:
-        """A span around a use case. On a stream, which lasts, it is a trace of its own, linked to the stream's."""
-
-    def operation(self, name: str, outcome: str, seconds: float) -> None:
-        """An operation of the store that the call waited for has ended just now."""
-
-    def end(self, code: str, reason: str | None, table_id: str | None) -> None:
-        """The call has ended, with the status of this name."""
 
 
 class Tracing(Protocol):
