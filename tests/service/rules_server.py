@@ -15,10 +15,12 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
-from buraco.v1 import card_pb2, rules_service_pb2_grpc
+from buraco.v1 import card_pb2, event_pb2, rules_service_pb2_grpc
+from buraco_rules.events import Event
 from buraco_rules.presets import PRESETS
 from buraco_service.access.admission import Limits
 from buraco_service.access.api_keys import ApiKeys
+from buraco_service.codec.events import put_event
 from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.interceptor import CallInterceptor
 from buraco_service.serving.rules_servicer import RulesServicer
@@ -76,6 +78,13 @@ def refusal_of(error: grpc.aio.AioRpcError) -> Refusal:
     return Refusal(
         error.code().name, info.reason, {fault.field: fault.description for fault in request.field_violations}
     )
+
+
+def event_to_pb(event: Event) -> event_pb2.Event:
+    """What happened, as a message of its own."""
+    pb = event_pb2.Event()
+    put_event(pb, event)
+    return pb
 
 
 def cards_in(message: Message) -> Counter[int]:

@@ -9,11 +9,11 @@ from buraco_rules import events
 from buraco_rules.deal import Deal
 from buraco_rules.melds import Meld
 from buraco_rules.scores import DealScore
-from buraco_service.codec.events import event_to_pb, redacted_event
+from buraco_service.codec.events import redacted_event
 from buraco_service.codec.melds import meld_to_pb
 from buraco_service.codec.scores import score_to_pb
 from tests.rules.playouts import played
-from tests.service.rules_server import cards_in
+from tests.service.rules_server import cards_in, event_to_pb
 
 # Fields whose names differ, since a named tuple has methods of these names.
 NAMES = {"meld_index": "index", "size": "count"}

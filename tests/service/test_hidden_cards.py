@@ -21,13 +21,14 @@ from buraco_rules.seeing import view_of
 from buraco_rules.shuffle import server_seed
 from buraco_rules.turn import apply
 from buraco_rules.violations import IllegalMove
-from buraco_service.codec.events import event_to_pb, redacted_event
+from buraco_service.codec.events import redacted_event
 from buraco_service.codec.moves import move_from_pb
 from buraco_service.codec.views import view_to_pb
 from tests.rules.redealing import Kept, redealt
 from tests.service.announcing import Announcing
 from tests.service.knowledge import Watched
 from tests.service.refusals import refused
+from tests.service.rules_server import event_to_pb
 from tests.service.scripts import Step, dealt, played
 from tests.service.serving import (
     END,

@@ -22,7 +22,6 @@ from buraco_rules.shuffle import commitment
 from buraco_rules.turn import apply
 from buraco_rules.violations import IllegalMove, Violation
 from buraco_service.codec.deals import deal_from_pb
-from buraco_service.codec.events import event_to_pb
 from buraco_service.codec.melds import meld_to_pb
 from buraco_service.codec.moves import move_from_pb, move_to_pb
 from buraco_service.codec.rule_sets import rule_set_to_pb
@@ -32,7 +31,7 @@ from buraco_service.codec.views import view_to_pb
 from tests.rules.playouts import played, playout
 from tests.rules.positions import CLASSIC, CLOSED, INDIRECT, house, position
 from tests.rules.sampling import some_cards
-from tests.service.rules_server import Served, cards_in, serving
+from tests.service.rules_server import Served, cards_in, event_to_pb, serving
 
 SEED = bytes(range(32))
 

@@ -137,6 +137,10 @@ async def test_event_loop_only_runs_what_is_quick(store: SqliteStore) -> None:
         }
     )
     seen.clear()
+    await store.commit(step("t", 2, records=((1, b"record"),)))
+    assert ("INSERT", False) in seen
+    assert True not in {on_loop for _, on_loop in seen}
+    seen.clear()
     assert await store.expire(1e9, 1) == 1
     assert ("DELETE", False) in seen
     assert True not in {on_loop for _, on_loop in seen}

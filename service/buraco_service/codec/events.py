@@ -10,15 +10,11 @@ from buraco_service.codec.melds import put_meld
 from buraco_service.codec.scores import score_to_pb
 
 
-def event_to_pb(event: events.Event) -> event_pb2.Event:
-    """What happened, hidden cards included. What the rules do not know is left empty: commitment, seed, payouts."""
-    pb = event_pb2.Event()
-    put_event(pb, event)
-    return pb
-
-
 def put_event(pb: event_pb2.Event, event: events.Event) -> None:
-    """Write an event into an empty message."""
+    """Write what happened into an empty message, hidden cards included.
+
+    What the rules do not know is left empty: commitment, seed, payouts.
+    """
     _PUT[type(event)](pb, event)
 
 

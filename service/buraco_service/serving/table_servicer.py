@@ -17,6 +17,7 @@ from buraco_service.access.admission import current_caller, let_speak
 from buraco_service.access.seat_tokens import SeatClaims, bearer
 from buraco_service.codec.moves import move_to_pb, moves_from_pb
 from buraco_service.codec.views import view_to_pb
+from buraco_service.observing.current_call import current_call
 from buraco_service.requests import Problems, is_table_id, page_size_of, request_id_of, requested_rules, table_id_of
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.play_stream import PlayStream
@@ -204,7 +205,9 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     def _claims(self, context: Context) -> SeatClaims | None:
         """What the caller's token says; None without a token."""
-        token = bearer(context.invocation_metadata())
+        call = current_call.get()
+        # Asked again, grpc makes the metadata anew.
+        token = bearer(context.invocation_metadata() if call is None else call.metadata)
         return None if token is None else self._tables.tokens.verify(token, self._tables.clock())
 
     def _seat_holder(self, context: Context) -> SeatClaims:

@@ -15,8 +15,8 @@ from buraco_rules.turn import apply_for
 from buraco_rules.undo import undo
 from buraco_rules.violations import VIOLATION_TEXT, IllegalMove, Violation
 from buraco_service import errors
-from buraco_service.codec.events import event_to_pb
-from buraco_service.codec.moves import move_to_pb
+from buraco_service.codec.events import put_event
+from buraco_service.codec.moves import put_move
 from buraco_service.tables.state import Seat, TableState, TableValue
 
 FREE_REVERSALS: Final = 256
@@ -130,10 +130,11 @@ def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> C
         except IllegalMove as illegal:
             raise RuleBroken(illegal.violations, index) from None
         events += happened
-        entry.moves.add(seat=seat).move.CopyFrom(move_to_pb(move))
+        put_move(entry.moves.add(seat=seat).move, move)
     to_and_fro = sum([isinstance(event, WildMoved) and event.meld.wild_index is not None for event in events])
     after = _reversed(_advanced(table, now, deal=deal), to_and_fro)
-    entry.events.extend([_to_pb(event, table) for event in events])
+    for event in events:
+        _put_event(entry.events.add(), event, table)
     if not deal.ending:
         return Change(after, entry)
     last = events[-1]
@@ -154,8 +155,10 @@ def take_back(table: TableValue, seat: int, now: float) -> Change:
         before, happened = undo(deal)
     except IllegalMove as illegal:
         raise RuleBroken(illegal.violations) from None
-    events = [_to_pb(event, table) for event in happened]
-    return Change(_reversed(_advanced(table, now, deal=before), 1), table_pb2.StoredEntry(events=events, undo=True))
+    entry = table_pb2.StoredEntry(undo=True)
+    for event in happened:
+        _put_event(entry.events.add(), event, table)
+    return Change(_reversed(_advanced(table, now, deal=before), 1), entry)
 
 
 def running_deal(table: TableValue) -> Deal:
@@ -203,12 +206,14 @@ def _dealt(table: TableValue, match: Match) -> tuple[TableValue, event_pb2.Event
     """The table with the deal that `match` stands before; the change that deals it is the table's newest."""
     server = server_seed(table.master_seed, match.deal_number)
     deal, event = deal_match(table.rules, len(table.seats), mixed_seed(server, entropies(table)), match)
-    return table._replace(deal=deal, deal_revision=table.revision, reversals=0), _to_pb(event, table, server)
+    message = event_pb2.Event()
+    _put_event(message, event, table, server)
+    return table._replace(deal=deal, deal_revision=table.revision, reversals=0), message
 
 
-def _to_pb(event: Event, table: TableValue, server: bytes = b"") -> event_pb2.Event:
-    """The event with what only the table knows: commitment and seed of the deal, and where the stakes go."""
-    message = event_to_pb(event)
+def _put_event(message: event_pb2.Event, event: Event, table: TableValue, server: bytes = b"") -> None:
+    """Write an event with what only the table knows: commitment and seed of the deal, and where the stakes go."""
+    put_event(message, event)
     if isinstance(event, Dealt):
         message.dealt.commitment = commitment(server)
     elif isinstance(event, DealEnded) and table.deal is not None:
@@ -217,7 +222,6 @@ def _to_pb(event: Event, table: TableValue, server: bytes = b"") -> event_pb2.Ev
         message.match_ended.payouts.extend(
             payouts(MatchResult(event.winner, event.scores), len(table.seats), table.stake)
         )
-    return message
 
 
 def _with_seat(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:

@@ -1,7 +1,7 @@
 """A table as the service works with it: an immutable value at one revision."""
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from buraco_rules.deal import Deal
 from buraco_rules.match import MatchResult
@@ -18,7 +18,10 @@ class TableState(IntEnum):
     @property
     def status(self) -> str:
         """The word under which the store lists the table."""
-        return self.name.lower()
+        return _STATUSES[self]
+
+
+_STATUSES: Final = {state: state.name.lower() for state in TableState}
 
 
 class Seat(NamedTuple):

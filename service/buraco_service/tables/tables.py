@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from buraco.v1 import event_pb2, table_pb2, table_service_pb2
+from buraco_rules.deal import Deal
 from buraco_rules.legal import legal_moves
 from buraco_rules.moves import Move
 from buraco_rules.rule_sets import RuleSet
@@ -257,7 +258,8 @@ class Tables:
                     table = await self._read(table_id)
                 change = decide(table)
                 said = answer(change.table, change.entry)
-                await self.store.commit(await self._commit_of(table, change, request_id, said))
+                records = () if change.ended is None else await self._records_of(table, change, change.ended)
+                await self.store.commit(_commit_of(table, change, request_id, said, records))
             except TableNotFound:
                 self.recent.forget(table_id)
                 raise errors.table_not_found(table_id) from None
@@ -287,26 +289,9 @@ class Tables:
         self.recent.put(table)
         return table
 
-    async def _commit_of(self, table: TableValue, change: Change, request_id: str, answer: bytes) -> Commit:
-        records: tuple[tuple[int, bytes], ...] = ()
-        keep_log_after = None
-        if change.ended is not None:
-            record = await deal_record(self.store, table, change, change.ended)
-            records = ((record.deal_number, record.SerializeToString()),)
-            # The finished deal can still be watched from its beginning; what came before it only as its record.
-            keep_log_after = table.deal_revision - 1
-        return Commit(
-            table_id=table.id,
-            expected_revision=table.revision,
-            state=encode(change.table),
-            status=change.table.state.status,
-            now=change.table.updated_at,
-            entry=change.entry.SerializeToString(),
-            request_id=request_id,
-            answer=answer,
-            records=records,
-            keep_log_after=keep_log_after,
-        )
+    async def _records_of(self, table: TableValue, change: Change, ended: Deal) -> tuple[tuple[int, bytes], ...]:
+        record = await deal_record(self.store, table, change, ended)
+        return ((record.deal_number, record.SerializeToString()),)
 
     def _rule_set_of(self, table_id: str) -> str:
         table = self.recent.get(table_id)
@@ -346,6 +331,24 @@ def legal_moves_of(table: TableValue, seat: int) -> list[Move]:
 def redacted(events: Sequence[event_pb2.Event], seat: int | None) -> list[event_pb2.Event]:
     """Events as a seat may know them, or as everybody may (None)."""
     return [redacted_event(event, seat) for event in events]
+
+
+def _commit_of(
+    table: TableValue, change: Change, request_id: str, answer: bytes, records: tuple[tuple[int, bytes], ...]
+) -> Commit:
+    return Commit(
+        table_id=table.id,
+        expected_revision=table.revision,
+        state=encode(change.table),
+        status=change.table.state.status,
+        now=change.table.updated_at,
+        entry=change.entry.SerializeToString(),
+        request_id=request_id,
+        answer=answer,
+        records=records,
+        # A finished deal can still be watched from its beginning; what came before it only as its record.
+        keep_log_after=None if change.ended is None else table.deal_revision - 1,
+    )
 
 
 def _asked(method: str, claims: SeatClaims, request_id: str) -> str:

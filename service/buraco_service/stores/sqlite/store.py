@@ -100,7 +100,8 @@ class SqliteStore:
         return await self._writer.submit(
             lambda db: writes.commit(db, commit),
             lambda revision: self._changed_here(commit.table_id, revision),
-            quick=True,
+            # The end of a deal writes, and removes, far more than a move.
+            quick=not commit.records,
         )
 
     async def remembered(self, table_id: str, request_id: str) -> Remembered | None:

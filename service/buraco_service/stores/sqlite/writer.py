@@ -3,6 +3,8 @@
 The statements of quick jobs run on the event loop, and the thread waits for the disk. Python lets go of its lock four
 times a statement, and a thread beside a busy loop waits each time until it gets the lock back: this took a sixth of the
 processor time of a move. Locks of other processes, large jobs and everything that fails are left to the thread.
+
+The price: a page that the system has not in memory is read while the loop waits. A move needs three or four.
 """
 
 from __future__ import annotations
