@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -83,7 +83,7 @@ def serve(**flags: str | bool | None) -> None:
         logs.get_logger().warning("no signing keys: seat tokens are void when this process ends, and on other replicas")
     try:
         if settings.workers > 1:
-            asyncio.run(Supervisor(settings, as_environment(os.environ, flags)).run())
+            _run_to_the_end(Supervisor(settings, as_environment(os.environ, flags)).run())
         else:
             run_until_told(settings)
     except (StartError, StoreError, TracingError) as error:
@@ -95,9 +95,22 @@ def run_until_told(settings: Settings, link: WorkerLink | None = None) -> None:
     if settings.uvloop:
         import uvloop
 
-        uvloop.run(run(settings, link))
+        _run_to_the_end(run(settings, link), uvloop.new_event_loop)
     else:
-        asyncio.run(run(settings, link))
+        _run_to_the_end(run(settings, link))
+
+
+def _run_to_the_end(
+    main: Coroutine[Any, Any, None], new_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
+) -> None:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        try:
+            runner.run(main)
+        finally:
+            # All is done. A signal that comes while asyncio closes its loop would have Python write plain text among
+            # the lines of the log.
+            for number in (signal.SIGTERM, signal.SIGINT, HURRY):
+                signal.signal(number, signal.SIG_IGN)
 
 
 async def run(settings: Settings, link: WorkerLink | None = None) -> None:
