@@ -1,8 +1,9 @@
 """The draw that begins a turn (R3.1 to R3.5)."""
 
 from buraco_rules.deal import Deal, Phase, Turn
-from buraco_rules.lays import can_lay
+from buraco_rules.lays import legal_lays
 from buraco_rules.moves import DrawStock, TakePile
+from buraco_rules.offers import offers
 from buraco_rules.violations import Violation
 
 
@@ -17,9 +18,20 @@ def draw_violation(deal: Deal, move: DrawStock | TakePile) -> Violation | None:
         return Violation.PILE_EMPTY
     if rules.makart and len(pile) == 1 and len(deal.hand) == 1 and deal.stock:
         return Violation.MAKART
-    if rules.closed_pile and not can_lay(with_pile(deal)):
+    if rules.closed_pile and not _is_top_card_usable(deal):
         return Violation.TOP_CARD_UNUSABLE
     return None
+
+
+def _is_top_card_usable(deal: Deal) -> bool:
+    """Whether the top card of a closed pile can be melded at once (R3.4)."""
+    hand, top = deal.hand, deal.pile[-1]
+    # So many cards can be laid whatever they are, since two are left then (R3.6).
+    sure = len(hand) + len(deal.pile) - 2
+    melds = [move.cards for move in offers(deal.rules, (*hand, top), deal.side.melds, top) if top in move.cards]
+    if not melds or len(melds[0]) <= sure:
+        return bool(melds)
+    return bool(legal_lays(with_pile(deal)))
 
 
 def with_pile(deal: Deal) -> Deal:

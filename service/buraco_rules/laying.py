@@ -1,10 +1,12 @@
 """What laying cards does to a deal, and whether the turn can be finished afterwards (R3.6, R4, R5)."""
 
-from buraco_rules.arrangements import MeldBook, meld_book
+from buraco_rules.arrangements import meld_book
 from buraco_rules.cards import RANK
 from buraco_rules.deal import MAX_UNDO_STEPS, Deal, Side, Turn, UndoStep
 from buraco_rules.emptying import Emptied, emptied
-from buraco_rules.melds import Meld, MeldKind, card_points, is_winning_twos
+from buraco_rules.melds import Meld, MeldKind, card_points, is_winning_twos, ranks_taken
+from buraco_rules.moves import LayMeld, LayOff
+from buraco_rules.offers import offers
 from buraco_rules.outcomes import Outcome
 from buraco_rules.violations import Violation
 
@@ -15,6 +17,12 @@ def without(hand: tuple[int, ...], cards: tuple[int, ...]) -> tuple[int, ...]:
     for card in cards:
         rest.remove(card)
     return tuple(rest)
+
+
+def outcome_of(deal: Deal, move: LayMeld | LayOff) -> Outcome | None:
+    """What the seat to move would make by a meld or lay-off; None where the cards do not fit."""
+    base = deal.side.melds[move.meld] if isinstance(move, LayOff) else None
+    return meld_book(deal.rules).choose(base, move.cards, move.wild_position)
 
 
 def lay(deal: Deal, index: int | None, outcome: Outcome) -> Deal:
@@ -60,13 +68,13 @@ def lay_violation(deal: Deal, index: int | None, outcome: Outcome) -> Violation 
     turn = deal.turn
     if turn.must_meld and turn.must_meld not in outcome.cards:
         return Violation.TOP_CARD_FIRST
-    if index is None and is_second_set(deal, outcome.meld):
+    meld = outcome.meld
+    if index is None and meld.kind is MeldKind.SET and RANK[meld.natural] in ranks_taken(deal.rules, deal.side.melds):
         return Violation.SECOND_SET
     left = len(deal.hand) - len(outcome.cards) + (len(deal.pile) if turn.must_meld else 0)
     if left >= 2:
         return None
-    after = lay(deal, index, outcome)
-    return turn_violation(after, outcome.meld)
+    return turn_violation(lay(deal, index, outcome), meld)
 
 
 def turn_violation(after: Deal, meld: Meld | None = None) -> Violation | None:
@@ -108,14 +116,6 @@ def _is_locked(deal: Deal) -> bool:
     return deal.hand.count(deal.turn.locked_card) < 2
 
 
-def is_second_set(deal: Deal, meld: Meld) -> bool:
-    """Whether a new meld is a set of a rank of which the side has one, where the rule set forbids it (R4.6)."""
-    if not deal.rules.one_set_per_rank or meld.kind is MeldKind.RUN:
-        return False
-    rank = RANK[meld.natural]
-    return any(other.kind is MeldKind.SET and RANK[other.natural] == rank for other in deal.side.melds)
-
-
 def with_moved_wild(deal: Deal, index: int, meld: Meld) -> Deal:
     """The deal after a wild moved in the meld `index`, which is now `meld`."""
     side, turn = deal.side, deal.turn
@@ -137,18 +137,20 @@ def _last_card_can_go(deal: Deal) -> bool:
     (card,) = deal.hand
     if discard_violation(deal, card) is None:
         return True
-    book = meld_book(deal.rules)
-    for index, meld in enumerate(deal.side.melds):
-        for outcome in book.arrange(meld, (card,)):
-            after = lay(deal, index, outcome)
-            if is_winning_twos(deal.rules, outcome.meld) or isinstance(emptied(after, after.side), Emptied):
-                return True
-    return any(_last_card_can_go(after) for after in _after_wilds_came_home(deal, book))
+    for move in offers(deal.rules, deal.hand, deal.side.melds):
+        outcome = outcome_of(deal, move)
+        assert isinstance(move, LayOff), "one card is no meld"
+        assert outcome is not None, "what is offered can be laid"
+        after = lay(deal, move.meld, outcome)
+        if is_winning_twos(deal.rules, outcome.meld) or isinstance(emptied(after, after.side), Emptied):
+            return True
+    return any(_last_card_can_go(after) for after in _after_wilds_came_home(deal))
 
 
-def _after_wilds_came_home(deal: Deal, book: MeldBook) -> list[Deal]:
+def _after_wilds_came_home(deal: Deal) -> list[Deal]:
     """The deals after one wild was moved to its natural place: the only such move that opens new ways to finish."""
     deals = []
+    book = meld_book(deal.rules)
     for index, meld in enumerate(deal.side.melds):
         moved = book.move_wild(meld) if meld.wild_index is not None else None
         if moved is not None and moved[0].wild_index is None:

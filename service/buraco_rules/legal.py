@@ -9,6 +9,7 @@ from buraco_rules.moves import Discard, DrawStock, Move, MoveWild, TakePile
 from buraco_rules.rule_sets import WildMoves
 from buraco_rules.view import NextAction
 
+_DRAWS = (DrawStock(), TakePile())
 _DISCARDS = tuple(Discard(card) for card in range(54))
 """By card."""
 
@@ -20,13 +21,13 @@ def legal_moves(deal: Deal) -> list[Move]:
     each move has exactly one outcome.
     """
     if deal.phase is Phase.DRAW:
-        return [move for move in (DrawStock(), TakePile()) if draw_violation(deal, move) is None]
+        return [move for move in _DRAWS if draw_violation(deal, move) is None]
     if deal.phase is Phase.OVER:
         return []
     moves: list[Move] = [*legal_lays(deal)]
     if not deal.turn.must_meld:
         moves += _wild_moves(deal)
-        moves += [_DISCARDS[card] for card in discardable(deal)]
+        moves += map(_DISCARDS.__getitem__, discardable(deal))
     return moves
 
 
@@ -53,14 +54,12 @@ def next_actions(deal: Deal) -> tuple[NextAction, ...]:
 
 
 def _wild_moves(deal: Deal) -> list[Move]:
-    moves: list[Move] = []
     if deal.rules.wild_moves is not WildMoves.FREE_END:
-        return moves
+        return []
+    moves: list[Move] = []
     book = meld_book(deal.rules)
     for index, base in enumerate(deal.side.melds):
-        if base.wild_index is None:
-            continue
-        moved = book.move_wild(base)
+        moved = book.move_wild(base) if base.wild_index is not None else None
         if moved is not None:
             meld, place = moved
             if len(deal.hand) >= 2 or turn_violation(with_moved_wild(deal, index, meld)) is None:

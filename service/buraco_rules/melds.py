@@ -128,3 +128,10 @@ def is_winning_twos(rules: RuleSet, meld: Meld) -> bool:
 def run_suit(meld: Meld) -> int:
     """The suit of a run, 0 to 3."""
     return SUIT[meld.natural]
+
+
+def ranks_taken(rules: RuleSet, melds: tuple[Meld, ...]) -> list[int]:
+    """The ranks of which a side with these melds may lay no new set, because it has one (R4.6)."""
+    if not rules.one_set_per_rank:
+        return []
+    return [RANK[meld.natural] for meld in melds if meld.kind is MeldKind.SET]

@@ -1,12 +1,10 @@
-"""Every run that cards can make, and where its wild may stand (R4.1, R4.4, R4.5, R5)."""
+"""Every way to lay cards as a run, and where its wild may stand (R4.1, R4.4, R4.5, R5)."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from buraco_rules.cards import ACE, ACE_HIGH, KING, RANK, RUN_CARDS, TWO, TWOS
+from buraco_rules.cards import ACE, ACE_HIGH, KING, RANK, TWO, TWOS, WILDS
 from buraco_rules.melds import Meld, MeldKind, make_meld, run_suit
-from buraco_rules.moves import LayMeld
-from buraco_rules.outcomes import Outcome
 from buraco_rules.rule_sets import RuleSet, WildEnd, WildMoves
 
 ALL_PLACES: Final = (1 << ACE_HIGH + 1) - (1 << ACE)
@@ -16,64 +14,123 @@ PLACE_BITS: Final = tuple(BOTH_ACES if rank == ACE else 1 << rank for rank in RA
 SECOND_ACE: Final = 1 << 15
 """The bit of a second ace of the suit."""
 
+OWN_TWO: Final = 1
+STRANGER: Final = 2
+"""What a wild is to a run: the 2 of its suit, or any other; 0 where there is none."""
+WILD_KINDS: Final = tuple(
+    tuple([0 if card not in WILDS else OWN_TWO if card == own else STRANGER for card in range(54)]) for own in TWOS
+)
+"""By suit and card, 0 for none: what it is to a run of the suit when it acts as a wild."""
 
-class Run(NamedTuple):
-    """A run taken apart: what of it is fixed, and what its wild may do."""
+_OTHER_END: Final = 14
+_FIRST_END: Final = 13
+_INSIDE: Final = 12
+_MOVED: Final = 6
+_ASTRAY: Final = 3
+"""What adds more is preferred less (R5.4): a wild above all, then that the run's own wild moves, then an ace at the
+wrong end, at last the place of the wild."""
+_NOWHERE: Final = [0]
 
-    suit: int
+
+class RunShape(NamedTuple):
+    """A run as far as it decides what may be laid off on it: not its suit, nor which stranger its wild is."""
+
     naturals: int
     """Bit p is set where a natural stands at place p, 1 to 14."""
     wild: int
-    """The card that acts as a wild; 0 = none."""
+    """What acts as a wild: `OWN_TWO`, `STRANGER` or 0."""
     wild_position: int
     """Its place; 0 = none."""
     wild_is_free: bool
     """The wild stands at an end and may be placed anew (R5.2 free_end)."""
-    stays_dirty: bool
 
 
-def run_outcomes(rules: RuleSet, base: Meld | None, suit: int, held: int, acting: int) -> list[Outcome]:
-    """Every run that any of the cards held make, with exactly the wild `acting` laid as a wild (0 = none).
+NO_RUN: Final = RunShape(0, 0, 0, False)
+"""What a new run is laid on."""
 
-    `held` tells the naturals of the suit, as `PLACE_BITS` and `SECOND_ACE` say. `base` is the run laid off on, None for
-    a new one. Of outcomes with the same cards and the wild at the same place only the preferred one is listed.
+
+class RunWay(NamedTuple):
+    """One way to lay cards as a run, or off on one."""
+
+    low: int
+    high: int
+    """The places of the ends afterwards, 1 to 14."""
+    laid: int
+    """Bits of the places at which naturals are laid."""
+    wild_position: int
+    """The place of the acting wild afterwards; 0 = none."""
+    wild_is_laid: bool
+    """It is laid now, and not the run's own."""
+    preference: int
+    """The smallest is taken where the player does not say otherwise (R5.4)."""
+
+
+def run_shape(rules: RuleSet, run: Meld) -> RunShape:
+    """The shape of a run on the table."""
+    size = len(run.cards)
+    naturals = ((1 << size) - 1) << run.low_position
+    if run.wild_index is None:
+        return RunShape(naturals, 0, 0, False)
+    place = run.low_position + run.wild_index
+    wild = OWN_TWO if run.cards[run.wild_index] == TWOS[run_suit(run)] else STRANGER
+    free = rules.wild_moves is WildMoves.FREE_END and run.wild_index in (0, size - 1)
+    return RunShape(naturals & ~(1 << place), wild, place, free)
+
+
+def run_ways(rules: RuleSet, run: RunShape, held: int, acting: int) -> list[RunWay]:
+    """Every way to lay any of the cards held, with exactly one wild of the kind `acting` laid as a wild (0 = none).
+
+    `held` tells the naturals of the suit, as `PLACE_BITS` and `SECOND_ACE` say. Of ways with the same cards and the
+    wild at the same place only the preferred one is listed.
     """
-    run = _take_apart(base, suit, rules)
+    if run.wild != OWN_TWO:
+        ways = _spanned(rules, run, run.naturals, held, acting, comes_home=False) if not (acting and run.wild) else []
+        return _distinct(ways, acting) if held & BOTH_ACES else ways
+    # Two own 2s in a run are twins: it does not matter which of them acts. All that lays one is listed where it acts.
     own_two = 1 << TWO
-    passes = [(held, acting)]
-    if run.wild == TWOS[suit]:
-        # Two own 2s in a run are twins: it does not matter which of them acts. All that lays one is listed where
-        # it acts.
-        if acting == run.wild:
-            passes.append((held | own_two, 0))
-        else:
-            passes = [(held & ~own_two, acting)]
-    best: dict[tuple[tuple[int, ...], int | None], Outcome] = {}
-    for places, wild in passes:
-        for outcome in _extensions(rules, run, places, wild):
-            if acting and acting not in outcome.cards:
-                continue
-            key = (tuple(sorted(outcome.cards)), outcome.wild_position)
-            known = best.get(key)
-            if known is None or outcome.preference < known.preference:
-                best[key] = outcome
+    if acting != OWN_TWO:
+        return _distinct(_beside_own_two(rules, run, held & ~own_two, acting), acting)
+    ways = _beside_own_two(rules, run, held, acting)
+    ways += [way for way in _beside_own_two(rules, run, held | own_two, 0) if way.laid & own_two]
+    return _distinct(ways, acting)
+
+
+def _beside_own_two(rules: RuleSet, run: RunShape, held: int, acting: int) -> list[RunWay]:
+    """The ways to lay off on a run whose wild is its own 2."""
+    ways = [] if acting else _spanned(rules, run, run.naturals, held, acting, comes_home=False)
+    if not run.naturals & (1 << TWO):
+        ways += _spanned(rules, run, run.naturals | 1 << TWO, held, acting, comes_home=True)
+    return ways
+
+
+def _distinct(ways: list[RunWay], acting: int) -> list[RunWay]:
+    """Of ways that lay the same cards and put the wild at the same place only the preferred one."""
+    best: dict[tuple[int, int, int, int], RunWay] = {}
+    for way in ways:
+        aces = (way.laid & BOTH_ACES).bit_count()
+        twos = (way.laid >> TWO & 1) + (way.wild_is_laid and acting == OWN_TWO)
+        key = (way.laid & ~BOTH_ACES & ~(1 << TWO), aces, twos, way.wild_position)
+        known = best.get(key)
+        if known is None or way.preference < known.preference:
+            best[key] = way
     return list(best.values())
 
 
-def can_begin(held: int) -> tuple[bool, bool]:
-    """Whether any of the cards held might make a new run without a wild, and with one: a quick look ahead."""
-    places = held & ALL_PLACES
-    beside = places & places >> 1
-    return beside & places >> 2 > 0, beside > 0 or places & places >> 2 > 0
+def first_places(run: RunShape) -> int:
+    """The places of which one at least must be filled by naturals laid off without a wild: a quick look ahead."""
+    low, high = _bounds(run.naturals)
+    if not run.wild:
+        return 1 << low - 1 | 1 << high + 1
+    return (1 << high + 3) - (1 << max(low - 2, ACE))
 
 
-def useful_places(base: Meld | None, suit: int, held: int, acting: int) -> int:
+def useful_places(run: RunShape, held: int, acting: int) -> int:
     """Those of the cards held that can take part in a run or lay-off with this acting wild; 0 where none can.
 
     Leaving out what is out of reach makes one remembered answer serve many hands.
     """
     places = held & ALL_PLACES
-    if base is None:
+    if not run.naturals:
         useful = places & places >> 1
         if acting:
             apart = places & places >> 2
@@ -82,26 +139,27 @@ def useful_places(base: Meld | None, suit: int, held: int, acting: int) -> int:
             useful &= places >> 2
             useful |= useful << 1 | useful << 2
     else:
-        useful = _in_reach(base, suit, places, acting)
+        useful = _in_reach(run, places, acting)
     if held & SECOND_ACE and useful & BOTH_ACES == BOTH_ACES:
         useful |= SECOND_ACE
     return useful
 
 
-def _in_reach(base: Meld, suit: int, places: int, acting: int) -> int:
-    low = base.low_position
-    high = low + len(base.cards)
-    wild = acting > 0 or base.wild_index is not None
-    near = (1 << high + 2) - (1 << low - 2 if low > 2 else 2) if wild else 1 << low - 1 | 1 << high
-    # The run's own 2 may come home: its place counts as filled.
-    home = base.wild_index is not None and base.cards[base.wild_index] == TWOS[suit]
-    if not home and not places & near:
-        return 0
-    naturals = (1 << high) - (1 << low)
-    if base.wild_index is not None:
-        naturals ^= 1 << low + base.wild_index
-    filled = places | 1 << TWO if home else places
-    return places & ~naturals & _reach(naturals, filled | naturals, wild)
+def _in_reach(run: RunShape, places: int, acting: int) -> int:
+    """The places that a run can reach over filled ones, a wild bridging one on each way."""
+    naturals = run.naturals
+    filled = places | naturals
+    if run.wild == OWN_TWO:  # it may come home
+        filled |= 1 << TWO
+    missing = ALL_PLACES & ~filled
+    below = missing & (naturals & -naturals) - 1
+    above = missing & -1 << naturals.bit_length()
+    if acting or run.wild:  # the nearest place missing is bridged
+        below &= (1 << below.bit_length() >> 1) - 1
+        above &= above - 1
+    first = below.bit_length()  # the place behind the last missing one
+    last = (above & -above) or 1 << ACE_HIGH + 1
+    return places & ~naturals & last - (1 << first)
 
 
 def moved_wild(rules: RuleSet, base: Meld) -> tuple[Meld, int] | None:
@@ -125,30 +183,37 @@ def moved_wild(rules: RuleSet, base: Meld) -> tuple[Meld, int] | None:
     return make_meld(rules, MeldKind.RUN, cards, low, wild_index, stays_dirty=base.stays_dirty), place
 
 
-def _extensions(rules: RuleSet, run: Run, held: int, acting: int) -> Iterator[Outcome]:
-    if not (acting and run.wild):
-        yield from _spanned(rules, run, run.naturals, held, acting, comes_home=False)
-    if run.wild == TWOS[run.suit] and not run.naturals & (1 << TWO):
-        yield from _spanned(rules, run, run.naturals | (1 << TWO), held, acting, comes_home=True)
-
-
-def _spanned(rules: RuleSet, run: Run, fixed: int, held: int, acting: int, *, comes_home: bool) -> Iterator[Outcome]:
-    """Outcomes in which the run's own wild acts, or (`comes_home`) rests at its natural place as a natural."""
-    wild = acting or (0 if comes_home else run.wild)
-    aces = bool(held & BOTH_ACES) + bool(held & SECOND_ACE)
-    held &= ALL_PLACES
-    for low, high in _spans(fixed, held, bool(wild)):
+def _spanned(rules: RuleSet, run: RunShape, fixed: int, held: int, acting: int, *, comes_home: bool) -> list[RunWay]:
+    """Ways in which the run's own wild acts, or (`comes_home`) rests at its natural place as a natural."""
+    ways = []
+    own = run.wild
+    wild = acting or (0 if comes_home else own)
+    aces = (held & BOTH_ACES > 0) + (held & SECOND_ACE > 0)
+    for low, high, missing in _spans(fixed, held & ALL_PLACES, wild):
         needed = ((1 << high + 1) - (1 << low)) & ~fixed
-        for place in _wild_places(needed, needed & ~held, wild):
-            laid = needed & ~(1 << place) if place else needed
-            if not _aces_fit(rules, fixed, laid, aces) or (place == TWO and wild == TWOS[run.suit]):
+        for place in [missing.bit_length() - 1] if missing else _places(needed) if wild else _NOWHERE:
+            laid = needed & ~(1 << place)
+            if not (laid or acting) or (place == TWO and wild == OWN_TWO):
                 continue
-            if run.wild and not (
-                _may_go(rules, run, laid, TWO, place) if comes_home else _may_go(rules, run, laid, place)
-            ):
+            if laid & BOTH_ACES and not _aces_fit(rules, fixed, laid, aces):
                 continue
-            if laid or acting:
-                yield _outcome(rules, run, low, high, laid, place, wild, acting, comes_home)
+            if own and not (_may_go(rules, run, laid, TWO, place) if comes_home else _may_go(rules, run, laid, place)):
+                continue
+            preference = _preference_of_place(rules, low, high, place)
+            if own and (comes_home or place != run.wild_position):
+                preference += _MOVED
+            if laid & BOTH_ACES and _is_ace_astray(run.naturals | laid, laid, place):
+                preference += _ASTRAY
+            ways.append(RunWay(low, high, laid, place, acting > 0, preference))
+    return ways
+
+
+def _preference_of_place(rules: RuleSet, low: int, high: int, place: int) -> int:
+    if not place:
+        return 0
+    if low < place < high:
+        return _INSIDE
+    return _FIRST_END if place == (high if rules.wild_end is WildEnd.HIGH else low) else _OTHER_END
 
 
 def _aces_fit(rules: RuleSet, fixed: int, laid: int, aces: int) -> bool:
@@ -159,7 +224,7 @@ def _aces_fit(rules: RuleSet, fixed: int, laid: int, aces: int) -> bool:
     return aces >= bool(laid & low) + bool(laid & high)
 
 
-def _may_go(rules: RuleSet, run: Run, laid: int, place: int, fresh_wild_at: int = 0) -> bool:
+def _may_go(rules: RuleSet, run: RunShape, laid: int, place: int, fresh_wild_at: int = 0) -> bool:
     """Whether the run's wild may come to this place when these naturals, and a wild acting elsewhere, are laid
     (R5.2, R5.3).
     """
@@ -174,52 +239,12 @@ def _may_go(rules: RuleSet, run: Run, laid: int, place: int, fresh_wild_at: int 
     gaps = ((1 << high + 1) - (1 << low)) & ~filled
     if gaps:
         return gaps == 1 << place
-    if run.wild == TWOS[run.suit] and low == TWO + 1 != fresh_wild_at:
+    if run.wild == OWN_TWO and low == TWO + 1 != fresh_wild_at:
         return place == TWO
     if fresh_wild_at:
         return False
     ends = [high + 1, low - 1] if rules.wild_end is WildEnd.HIGH else [low - 1, high + 1]
     return place == next((end for end in ends if 1 <= end <= ACE_HIGH), 0)
-
-
-def _outcome(
-    rules: RuleSet, run: Run, low: int, high: int, laid: int, place: int, wild: int, acting: int, comes_home: bool
-) -> Outcome:
-    strip = RUN_CARDS[run.suit]
-    cards = (*strip[low:place], wild, *strip[place + 1 : high + 1]) if place else strip[low : high + 1]
-    meld = make_meld(rules, MeldKind.RUN, cards, low, place - low if place else None, stays_dirty=run.stays_dirty)
-    if not run.naturals:
-        played = cards
-    else:
-        played = tuple(
-            [
-                acting if p == place else strip[p]
-                for p in range(low, high + 1)
-                if laid & (1 << p) or (acting and p == place)
-            ]
-        )
-    position = place or None
-    moved = run.wild > 0 and (comes_home or place != run.wild_position)
-    first = high if rules.wild_end is WildEnd.HIGH else low
-    preference = (
-        place > 0,
-        moved,
-        _is_ace_astray(run.naturals | laid, laid, place),
-        0 if low < place < high else 1 if place == first else 2,
-    )
-    return Outcome(played, meld, position, preference, LayMeld(played, position))
-
-
-def _take_apart(base: Meld | None, suit: int, rules: RuleSet) -> Run:
-    if base is None:
-        return Run(suit, 0, 0, 0, False, False)
-    size = len(base.cards)
-    naturals = ((1 << size) - 1) << base.low_position
-    if base.wild_index is None:
-        return Run(suit, naturals, 0, 0, False, base.stays_dirty)
-    place = base.low_position + base.wild_index
-    free = rules.wild_moves is WildMoves.FREE_END and base.wild_index in (0, size - 1)
-    return Run(suit, naturals & ~(1 << place), base.cards[base.wild_index], place, free, base.stays_dirty)
 
 
 def _is_ace_astray(naturals: int, laid: int, place: int) -> bool:
@@ -233,48 +258,29 @@ def _bounds(places: int) -> tuple[int, int]:
     return (places & -places).bit_length() - 1, places.bit_length() - 1
 
 
-def _reach(naturals: int, filled: int, wild: bool) -> int:
-    """The places that a run of these naturals can reach over filled ones, a wild bridging one on each way."""
-    low, high = _bounds(naturals)
-    missing = ALL_PLACES & ~filled
-    below = missing & (1 << low) - 1
-    above = missing & -1 << high
-    if wild:  # the nearest place missing is bridged
-        below &= (1 << below.bit_length() >> 1) - 1
-        above &= above - 1
-    first = below.bit_length()  # the place behind the last missing one
-    last = (above & -above) or 1 << ACE_HIGH + 1
-    return last - (1 << first)
-
-
-def _spans(fixed: int, held: int, wild: bool) -> Iterator[tuple[int, int]]:
-    """Spans around the fixed naturals, three places or more, that naturals fill but for at most the one of a wild."""
+def _spans(fixed: int, held: int, wild: int) -> Iterator[tuple[int, int, int]]:
+    """Spans around the fixed naturals, three places or more, that naturals fill but for at most the one of a wild, and
+    the bit of the place missing.
+    """
     filled = fixed | held
-    inner_low, inner_high = _bounds(fixed) if fixed else (ACE_HIGH - 2, 0)
-    left = 1 if wild else 0
-    for low in range(inner_low, 0, -1):
-        if fixed and not filled & 1 << low:
-            if not left:
-                return
-            left -= 1
-        allowed = 1 if wild else 0
-        for high in range(low, ACE_HIGH + 1):
-            if not filled & 1 << high:
-                if not allowed:
+    if not filled:
+        return
+    lowest, highest = _bounds(filled)
+    if wild:
+        lowest, highest = max(lowest - 1, ACE), min(highest + 1, ACE_HIGH)
+    inner_low, inner_high = _bounds(fixed) if fixed else (highest, lowest)
+    for low in range(inner_low, lowest - 1, -1):
+        nearest = max(inner_high, low + 2)
+        missing = ((1 << nearest + 1) - (1 << low)) & ~filled
+        if missing & missing - 1 or (missing and not wild):
+            continue
+        for high in range(nearest, highest + 1):
+            if not filled & 1 << high and high > nearest:
+                if missing or not wild:
                     break
-                allowed -= 1
-            if high >= inner_high and high - low >= 2:
-                yield low, high
+                missing = 1 << high
+            yield low, high, missing
 
 
-def _wild_places(needed: int, missing: int, wild: int) -> Iterator[int]:
-    """Places where the wild can act: the only missing one, or any that is not fixed; 0 where there is no wild."""
-    if missing:
-        yield missing.bit_length() - 1
-        return
-    if not wild:
-        yield 0
-        return
-    for place in range(1, ACE_HIGH + 1):
-        if needed & (1 << place):
-            yield place
+def _places(bits: int) -> list[int]:
+    return [place for place in range(ACE, bits.bit_length()) if bits & 1 << place]

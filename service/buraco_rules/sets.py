@@ -1,48 +1,54 @@
-"""Every set that cards can make (R4.2 to R4.4)."""
+"""Every way to lay cards as a set (R4.2 to R4.4)."""
 
-from itertools import groupby, product
-from typing import Final
+from typing import Final, NamedTuple
 
-from buraco_rules.cards import RANK, TWO
-from buraco_rules.melds import Meld, MeldKind, make_meld
-from buraco_rules.moves import LayMeld
-from buraco_rules.outcomes import Outcome
+from buraco_rules.cards import RANK, SUITS, TWO
+from buraco_rules.melds import Meld
 from buraco_rules.rule_sets import RuleSet
 
 MAX_NATURALS: Final = 8
+POOL_BITS: Final = 2
+"""A pool tells how many cards of a rank there are of each suit, in so many bits a suit, spades lowest."""
 
 
-def set_outcomes(rules: RuleSet, base: Meld | None, rank: int, pool: tuple[int, ...], acting: int) -> list[Outcome]:
-    """Every set that any of the pool's cards make, with exactly the wild `acting` laid as a wild (0 = none).
+class SetShape(NamedTuple):
+    """A set as far as it decides what may be laid off on it."""
 
-    The pool is sorted and of the one rank; rank 0 makes nothing. `base` is the set laid off on, None for a new one.
-    """
-    if rank == 0 or not rules.sets or (rank == TWO and not rules.set_of_twos):
+    rank: int
+    naturals: int
+    """How many; 0 of a new set."""
+    has_wild: bool
+
+
+def set_shape(meld: Meld) -> SetShape:
+    """The shape of a set on the table."""
+    has_wild = meld.wild_index is not None
+    return SetShape(RANK[meld.natural], len(meld.cards) - has_wild, has_wild)
+
+
+def set_lays(rules: RuleSet, base: SetShape, pool: int, acting: int) -> list[tuple[int, ...]]:
+    """Every choice of the pool's cards that can be laid, with exactly the wild `acting` (0 = none) behind them."""
+    if not takes(rules, base, acting):
         return []
-    has_wild = base is not None and base.wild_index is not None
-    if acting and (has_wild or RANK[acting] == rank):
-        return []
-    old: tuple[int, ...] = () if base is None else base.cards[:-1] if has_wild else base.cards
-    wild = acting or (base.cards[-1] if base is not None and has_wild else 0)
-    copies = [
-        [tuple(group[:count]) for count in range(len(group) + 1)]
-        for _, cards in groupby(pool)
-        for group in [list(cards)]
-    ]
-    found = []
-    for choice in product(*copies):
-        laid = tuple([card for part in choice for card in part])
-        naturals = tuple(sorted(old + laid))
-        if not 2 <= len(naturals) <= MAX_NATURALS or len(naturals) + (wild > 0) < 3 or not (laid or acting):
-            continue
-        meld = make_meld(
-            rules,
-            MeldKind.SET,
-            (*naturals, wild) if wild else naturals,
-            0,
-            len(naturals) if wild else None,
-            stays_dirty=base is not None and base.stays_dirty,
-        )
-        played = (*laid, acting) if acting else laid
-        found.append(Outcome(played, meld, None, (), LayMeld(played)))
-    return found
+    choices: list[tuple[int, ...]] = [()]
+    for suit in SUITS:
+        count = pool >> POOL_BITS * suit & 3
+        if count:
+            card = 13 * suit + base.rank
+            choices = [(*before, *[card] * more) for before in choices for more in range(count + 1)]
+    wild = (acting,) if acting else ()
+    return [laid + wild for laid in choices if makes_set(base, len(laid), acting)]
+
+
+def takes(rules: RuleSet, base: SetShape, acting: int) -> bool:
+    """Whether there may be such a set, with this wild laid (0 = none): it has one at most, of another rank."""
+    if base.rank == 0 or not rules.sets or (base.rank == TWO and not rules.set_of_twos):
+        return False
+    return not acting or not (base.has_wild or RANK[acting] == base.rank)
+
+
+def makes_set(base: SetShape, laid: int, acting: int) -> bool:
+    """Whether a set has the right size once so many naturals, and the wild `acting`, were laid."""
+    naturals = base.naturals + laid
+    wilds = base.has_wild + (acting > 0)
+    return 2 <= naturals <= MAX_NATURALS and naturals + wilds >= 3 and (laid > 0 or acting > 0)

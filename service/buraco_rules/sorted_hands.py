@@ -1,41 +1,74 @@
-"""A hand sorted by what melds are made of."""
+"""A hand sorted by what melds are made of.
 
-from collections.abc import Sequence
+The hand is counted in one number, two bits a face, a byte a rank, the jokers in the lowest byte: one addition a card
+instead of steps of Python. What the cards of one suit are good for is remembered by their part of the number.
+"""
+
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from buraco_rules.cards import ACE, KING, RANK, SUIT, TWO, TWOS
-from buraco_rules.runs import PLACE_BITS, SECOND_ACE
+from buraco_rules.cards import ACE, JOKER, KING, RANK, SUIT, TWO, TWOS
+from buraco_rules.runs import NO_RUN, OWN_TWO, PLACE_BITS, SECOND_ACE, STRANGER, useful_places
+from buraco_rules.sets import POOL_BITS
 
-_SECOND_TWO: Final = 1 << 16
-_SECOND: Final = tuple(SECOND_ACE if rank == ACE else _SECOND_TWO if rank == TWO else 0 for rank in RANK)
-"""By card: the bit that tells of a second copy where one matters."""
+_ONE_OF: Final = (0, *(1 << 8 * RANK[card] + POOL_BITS * SUIT[card] for card in range(1, JOKER)), 1)
+"""By card: what it adds to the number of a hand."""
+_ALL_FACES: Final = sum([0b01010101 << 8 * rank for rank in range(ACE, KING + 1)])
+_SECONDS: Final = 0b10101010 << 8 * ACE | 0b10101010 << 8 * TWO
+"""Where a second copy matters: of aces and 2s."""
+_SPADES: Final = sum([3 << 8 * rank for rank in range(ACE, KING + 1)])
+
+
+class SuitCards(NamedTuple):
+    """What a hand holds of a suit. Both are by what acts as a wild beside it: nothing, its own 2, a stranger."""
+
+    held: tuple[int, int, int]
+    """The naturals, as `run_ways` takes them."""
+    for_new_run: tuple[int, int, int]
+    """Those of them that can take part in a new run."""
 
 
 class SortedHand(NamedTuple):
     """What a hand holds."""
 
-    places: Sequence[int]
-    """By suit, the places of a run that the cards can fill, as bits; see `naturals`."""
-    by_rank: Sequence[tuple[int, ...]]
-    """By rank, its cards, ascending; jokers are rank 0."""
+    suits: tuple[SuitCards, SuitCards, SuitCards, SuitCards]
+    pools: bytes
+    """By rank, how many cards there are of each suit; see `sets.POOL_BITS`."""
     acting: tuple[int, ...]
     """What can act as a wild, 0 (nothing) first."""
 
 
 def sort_hand(hand: tuple[int, ...]) -> SortedHand:
-    """Sort a hand given in ascending order."""
-    places = [0, 0, 0, 0, 0]
-    by_rank: list[tuple[int, ...]] = [()] * (KING + 1)
-    for card in hand:
-        suit, rank, bits = SUIT[card], RANK[card], PLACE_BITS[card]
-        places[suit] |= _SECOND[card] if places[suit] & bits else bits
-        by_rank[rank] += (card,)
-    acting = (0, *dict.fromkeys(by_rank[TWO]), *by_rank[0][:1])
-    return SortedHand(places, by_rank, acting)
+    """Sort a hand."""
+    number = sum(map(_ONE_OF.__getitem__, hand))
+    faces = (number | number >> 1) & _ALL_FACES | number & _SECONDS
+    spades, hearts = _suit_cards(faces & _SPADES), _suit_cards(faces >> POOL_BITS & _SPADES)
+    diamonds, clubs = _suit_cards(faces >> 2 * POOL_BITS & _SPADES), _suit_cards(faces >> 3 * POOL_BITS & _SPADES)
+    pools = number.to_bytes(KING + 1, "little")
+    return SortedHand((spades, hearts, diamonds, clubs), pools, _acting(pools[TWO], pools[0] > 0))
 
 
-def naturals(places: int, suit: int, acting: int) -> int:
-    """The naturals of a suit beside the acting wild, as `MeldBook.runs` takes them, of a sorted hand's `places`."""
-    if acting == TWOS[suit] and not places & _SECOND_TWO:
-        return places & ~(1 << TWO)
-    return places & ~_SECOND_TWO
+@lru_cache(1 << 14)
+def _suit_cards(spades: int) -> SuitCards:
+    """What cards of one suit are good for, counted in a number as if they were spades."""
+    held = SECOND_ACE if spades >> 8 * ACE & 2 else 0
+    left = spades & _ALL_FACES
+    while left:
+        one = left & -left
+        held |= PLACE_BITS[one.bit_length() >> 3]
+        left ^= one
+    beside_two = held if spades >> 8 * TWO & 2 else held & ~(1 << TWO)
+    return SuitCards(
+        (held, beside_two, held),
+        (
+            useful_places(NO_RUN, held, 0),
+            useful_places(NO_RUN, beside_two, OWN_TWO),
+            useful_places(NO_RUN, held, STRANGER),
+        ),
+    )
+
+
+@lru_cache(1 << 9)
+def _acting(twos: int, joker: bool) -> tuple[int, ...]:
+    of_suits = [two for suit, two in enumerate(TWOS) if twos >> POOL_BITS * suit & 3]
+    return (0, *of_suits, JOKER) if joker else (0, *of_suits)

@@ -14,7 +14,7 @@ from buraco_rules.cards import FACES, RANK, deck
 from buraco_rules.deal import HAND_SIZE, MAX_UNDO_STEPS, POTS, Deal, Ending, Match, Phase, Side, Turn, UndoStep
 from buraco_rules.emptying import Emptied, emptied
 from buraco_rules.laying import turn_violation
-from buraco_rules.lays import can_lay
+from buraco_rules.lays import legal_lays
 from buraco_rules.meld_soundness import leads_to, meld_judge, meld_problem
 from buraco_rules.melds import Meld, MeldKind, card_points, is_winning_twos
 from buraco_rules.notation import CARD_TEXT
@@ -262,7 +262,7 @@ def _obligations(deal: Deal) -> Iterator[DealDefect]:
         yield DealDefect("turn.must_meld", "not the top card of a closed pile, taken and still in the hand (R3.4)")
     elif must_meld and rules.single_card_lock and not deal.pile and locked != must_meld:
         yield DealDefect("turn.locked_card", f"the only card of the pile, {_face(must_meld)}, is locked (R3.3)")
-    elif must_meld and not can_lay(deal):
+    elif must_meld and not legal_lays(deal):
         yield DealDefect("turn.must_meld", "cannot be melded, so the pile cannot have been taken (R3.4)")
     if not must_meld and hand and turn_violation(deal) is not None:
         yield DealDefect("hands", "there is no legal move (R3.6)")

@@ -32,6 +32,7 @@ PLAY: Final = (
     "laying",
     "lays",
     "offers",
+    "outcomes",
     "match",
     "runs",
     "sets",

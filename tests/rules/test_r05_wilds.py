@@ -346,7 +346,7 @@ def test_all_arrangements_are_told() -> None:
     book = meld_book(CLASSIC)
     assert [show(o.meld) for o in book.arrange(None, parse_cards("3h 4h 5h Jo"))] == ["Jo@2 3h 4h 5h", "3h 4h 5h Jo@6"]
     assert [show(o.meld) for o in book.arrange(None, parse_cards("3h 4h 2h"))] == ["2h 3h 4h", "3h 4h 2h@5"]
-    assert book.arrange(None, parse_cards("3h 4h 6s")) == []
+    assert book.arrange(None, parse_cards("3h 4h 6s")) == ()
 
 
 @pytest.mark.parametrize(

@@ -310,8 +310,11 @@ def test_dirt_on_every_way_sticks() -> None:
     dirty_on_every_way = position(DIRECT, hand="8c 3c Ac Kd Qd", melds=["4c 5c 6c 7c 2c@8 9c"])
     after = play(dirty_on_every_way, lay_off(0, "8c 3c Ac"))
     assert (table(after), points(after, BURACO)) == (["Ac 2c 3c 4c 5c 6c 7c 8c 9c"], [100])
-    clean_on_one_way = position(DIRECT, hand="3c 8c 9c Kd Qd", melds=["4c 5c 6c 7c 2c@8"])
-    assert points(play(clean_on_one_way, lay_off(0, "3c 8c 9c")), BURACO) == [200]
+    clean_on_every_way = position(DIRECT, hand="3c 8c 9c Kd Qd", melds=["4c 5c 6c 7c 2c@8"])
+    assert points(play(clean_on_every_way, lay_off(0, "3c 8c 9c")), BURACO) == [200]
+    clean_on_one_way = position(DIRECT, hand="8c 9c Kd Qd", melds=["3c 4c 5c 6c 7c 2c@8"])
+    assert points(play(clean_on_one_way, lay_off(0, "9c"), lay_off(0, "8c")), BURACO) == [100]
+    assert points(play(clean_on_one_way, lay_off(0, "8c 9c")), BURACO) == [200]
 
 
 def test_ending_does_not_matter_for_bonuses() -> None:

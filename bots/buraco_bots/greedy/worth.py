@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from buraco_rules.arrangements import meld_book
 from buraco_rules.cards import RANK, SUIT
 from buraco_rules.deal import Deal
+from buraco_rules.laying import outcome_of
 from buraco_rules.melds import BURACO_SIZE, Meld, MeldKind, buraco_points, card_points
 from buraco_rules.moves import LayMeld, LayOff
 from buraco_rules.rule_sets import RuleSet
@@ -32,21 +32,12 @@ def meld_worth(rules: RuleSet, meld: Meld) -> float:
     return points + bonus
 
 
-@lru_cache(8192)
-def laid(rules: RuleSet, base: Meld | None, cards: tuple[int, ...], wild_position: int | None) -> Meld:
-    """The meld that legal cards make, laid anew or on `base`."""
-    outcome = meld_book(rules).choose(base, cards, wild_position)
-    if outcome is None:
-        raise ValueError("not a legal lay")
-    return outcome.meld
-
-
 def meld_after(deal: Deal, move: LayMeld | LayOff) -> tuple[Meld | None, Meld]:
     """The meld that a legal move lays on, if any, and what it becomes."""
-    if isinstance(move, LayMeld):
-        return None, laid(deal.rules, None, move.cards, move.wild_position)
-    base = deal.side.melds[move.meld]
-    return base, laid(deal.rules, base, move.cards, move.wild_position)
+    outcome = outcome_of(deal, move)
+    if outcome is None:
+        raise ValueError("not a legal lay")
+    return deal.side.melds[move.meld] if isinstance(move, LayOff) else None, outcome.meld
 
 
 def fits(meld: Meld, card: int) -> bool:
