@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buraco.v1 import deal_pb2, rule_set_pb2
+from buraco.v1 import deal_pb2
 from buraco_rules.deal import Deal, Phase, Turn, UndoStep
 from buraco_rules.legal import legal_moves
 from buraco_rules.presets import PRESETS, PRESETS_BY_ID
@@ -278,12 +278,21 @@ def test_corrupt_bytes_are_read_or_refused(seed: int, data: st.DataObject) -> No
     assert deal_from_pb(snapshot_to_pb(deal)) == deal
 
 
-def test_unknown_fields_do_no_harm() -> None:
-    """Fields of a later version are passed over."""
-    deal = played()[40][0]
-    later = Snapshot.FromString(snapshot_to_pb(deal).SerializeToString() + b"\xfa\x7f\x03abc")
-    later.rule_set.MergeFrom(rule_set_pb2.RuleSet.FromString(b"\xfa\x7f\x03abc"))
-    assert deal_from_pb(later) == deal
+LATER = b"\xfa\x7f\x03abc"
+"""A field of a later version."""
+
+
+@pytest.mark.parametrize("place", ["", "deal", "deal.turn", "deal.hands", "deal.sides", "match"])
+def test_snapshots_of_later_versions_are_refused(place: str) -> None:
+    """What a later version says of a deal may change what is legal, so that it is not passed over."""
+    later: Untyped = snapshot_to_pb(played()[40][0])
+    part = later
+    for name in filter(None, place.split(".")):
+        part = getattr(part, name)
+    (part[0] if place in ("deal.hands", "deal.sides") else part).MergeFromString(LATER)
+    with pytest.raises(FieldErrors) as refused:
+        deal_from_pb(Snapshot.FromString(later.SerializeToString()))
+    assert refused.value.errors == (("", "says what this version does not know: ask a later one"),)
 
 
 def test_play_goes_on_from_what_was_read() -> None:

@@ -120,6 +120,11 @@ SNAPSHOTS: dict[str, tuple[Any, str, set[str]]] = {
         {"snapshot.rule_set.value_joker", "snapshot.rule_set.semi_clean_sets"},
     ),
     "no card": (changed(lambda s: s.deal.stock.insert(0, 0)), "SNAPSHOT_INVALID", {"snapshot.deal.stock[0]"}),
+    "of a later version": (
+        changed(lambda s: s.deal.turn.MergeFromString(b"\xfa\x7f\x03abc")),
+        "SNAPSHOT_INVALID",
+        {"snapshot"},
+    ),
     "a card too many": (changed(lambda s: s.deal.stock.append(1)), "SNAPSHOT_INVALID", {"snapshot.deal"}),
     "no sound meld": (
         changed(lambda s: setattr(s.deal.sides[0].melds[0], "low_position", 4)),

@@ -25,6 +25,7 @@ def deal_from_pb(snapshot: deal_pb2.Snapshot, rules: RuleSet | None = None) -> D
     faults = Faults()
     if rules is None:
         rules = _own_rules(snapshot, faults)
+        faults.add_unknown((), snapshot)
     seats = snapshot.seats
     if seats not in (2, 4):
         faults.add(("seats",), f"2 or 4, not {seats}")

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
+from google.protobuf.message import Message
+
 _E = TypeVar("_E", bound=IntEnum)
 
 Untyped: TypeAlias = Any
@@ -55,6 +57,11 @@ class Faults:
         for field, problem in errors.errors:
             self.add((*path, field), problem)
 
+    def add_unknown(self, path: Path, message: Message) -> None:
+        """A fault if the message at `path` says more than this version knows: to pass it over might be a mistake."""
+        if says_more(message):
+            self.add(path, "says what this version does not know: ask a later one")
+
     def refuse(self) -> None:
         """Raise FieldErrors if there is any fault."""
         if self._found:
@@ -70,6 +77,13 @@ def joined(path: Path) -> str:
         elif step:
             text += f".{step}" if text and not step.startswith("[") else step
     return text
+
+
+def says_more(message: Message) -> bool:
+    """Whether the message says more than this version knows. What it is, is lost to it."""
+    size = message.ByteSize()
+    message.DiscardUnknownFields()
+    return message.ByteSize() != size
 
 
 def by_number(kind: type[_E]) -> dict[int, _E]:

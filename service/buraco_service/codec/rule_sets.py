@@ -67,6 +67,9 @@ def _remembered(data: bytes) -> RuleSet:
 
 
 def _read(rule_set: rule_set_pb2.RuleSet) -> RuleSet:
+    faults = Faults()
+    faults.add_unknown((), rule_set)
+    faults.refuse()
     options: dict[str, Any] = {name: getattr(rule_set, name) for name in _PLAIN}
     for name, members in _ENUMS.items():
         options[name] = members.get(getattr(rule_set, name))
@@ -85,7 +88,6 @@ def _read(rule_set: rule_set_pb2.RuleSet) -> RuleSet:
     preset = PRESETS_BY_ID.get(rules.id)
     if preset is None:
         return rules
-    faults = Faults()
     for name in _OPTIONS:
         if getattr(rules, name) != getattr(preset, name):
             faults.add((name,), f"not that of the preset {rules.id!r}: give house rules an id of their own")

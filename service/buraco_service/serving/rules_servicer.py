@@ -30,7 +30,7 @@ from buraco_rules.violations import IllegalMove
 from buraco_service.codec.cards import cards_from_pb
 from buraco_service.codec.deals import deal_from_pb, match_from_pb
 from buraco_service.codec.events import put_event
-from buraco_service.codec.fields import Faults, FieldErrors, Untyped
+from buraco_service.codec.fields import Faults, FieldErrors, Untyped, joined
 from buraco_service.codec.melds import put_meld
 from buraco_service.codec.moves import moves_from_pb, put_move
 from buraco_service.codec.rule_sets import rule_set_to_pb
@@ -179,7 +179,7 @@ def _deal_of(request: Untyped, problems: Problems) -> DealValue | None:
     except FieldErrors as errors:
         for field, problem in errors.errors:
             reason = "RULE_SET_INVALID" if field.startswith("rule_set.") else "SNAPSHOT_INVALID"
-            problems.add(f"snapshot.{field}", problem, reason=reason)
+            problems.add(joined(("snapshot", field)), problem, reason=reason)
         return None
     defects = deal_defects(deal)
     for field, problem in defects:

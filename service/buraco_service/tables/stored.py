@@ -12,6 +12,7 @@ from buraco_rules.rule_sets import RuleSet
 from buraco_rules.shuffle import commitment, server_seed
 from buraco_service import errors
 from buraco_service.codec.deals import deal_from_pb
+from buraco_service.codec.fields import says_more
 from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
 from buraco_service.codec.snapshots import match_to_pb, snapshot_bytes
 from buraco_service.codec.wire import field, tag
@@ -130,9 +131,7 @@ def entry_of(payload: bytes) -> table_pb2.StoredEntry:
 
 
 def _refuse_unknown(message: Message) -> None:
-    size = message.ByteSize()
-    message.DiscardUnknownFields()
-    if message.ByteSize() != size:
+    if says_more(message):
         raise errors.table_too_new()
 
 

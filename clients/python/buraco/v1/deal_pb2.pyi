@@ -417,7 +417,9 @@ Global___Match: _TypeAlias = Match  # noqa: Y015
 
 @_typing.final
 class Snapshot(_message.Message):
-    """All of a match, hidden cards included: for trusted backends and for storage. Readable by every later version."""
+    """All of a match, hidden cards included: for trusted backends and for storage. Readable by every later version; an
+    earlier one refuses a snapshot that says more than it knows (reason SNAPSHOT_INVALID).
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
