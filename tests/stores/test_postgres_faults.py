@@ -162,7 +162,7 @@ async def test_waiters_wake_when_their_session_was_ended(
     """A change made while nobody listens is found: who waits is woken when listening begins again, and from then on."""
     there = await open_store(postgres_url)
     await create(store, "t")
-    async with there.subscribe("t") as subscription:
+    async with there.subscribe("t") as subscription, store.subscribe("t") as own:
         for revision in range(1, 4):
             await store.commit(step("t", revision))
             await told_of(subscription, revision + 1)
@@ -171,6 +171,7 @@ async def test_waiters_wake_when_their_session_was_ended(
             assert len(ended) == 2
             await store.commit(step("t", revision))
             await told_of(subscription, None)
+            await told_of(own, None)
     await there.close()
 
 
