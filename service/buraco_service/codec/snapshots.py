@@ -29,11 +29,6 @@ def snapshot_to_pb(deal: Deal, *, with_rules: bool = True) -> deal_pb2.Snapshot:
     return deal_pb2.Snapshot.FromString(snapshot_bytes(deal, with_rules=with_rules))
 
 
-def put_snapshot(pb: deal_pb2.Snapshot, deal: Deal) -> None:
-    """Write all of a match into an empty message: where it shall stand, for copying messages costs time."""
-    pb.MergeFromString(snapshot_bytes(deal))
-
-
 def snapshot_bytes(deal: Deal, *, with_rules: bool = True) -> bytes:
     """All of a match, serialised; as `snapshot_to_pb`."""
     rule_set = field(_RULE_SET, rule_set_bytes(deal.rules)) if with_rules else b""

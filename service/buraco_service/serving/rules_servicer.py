@@ -27,6 +27,7 @@ from buraco_rules.shuffle import SEED_BYTES, commitment
 from buraco_rules.soundness import deal_defects, match_defects
 from buraco_rules.turn import apply_for
 from buraco_rules.violations import IllegalMove
+from buraco_service.codec import wire
 from buraco_service.codec.cards import cards_from_pb
 from buraco_service.codec.deals import deal_from_pb, match_from_pb
 from buraco_service.codec.events import put_event
@@ -35,7 +36,7 @@ from buraco_service.codec.melds import put_meld
 from buraco_service.codec.moves import moves_from_pb, put_move
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.scores import score_to_pb
-from buraco_service.codec.snapshots import put_snapshot
+from buraco_service.codec.snapshots import snapshot_bytes, snapshot_to_pb
 from buraco_service.codec.views import view_to_pb
 from buraco_service.observing.metrics import Metrics
 from buraco_service.requests import Problems, requested_rules
@@ -47,6 +48,7 @@ MAX_ARRANGED: Final = 15
 """Cards of one ArrangeMeld request; no meld has more."""
 _DRAWN: Final = -1
 """As the starter: to be drawn from the seed."""
+_SNAPSHOT: Final = wire.tag(pb.ValidateMovesResponse.SNAPSHOT_FIELD_NUMBER)
 
 
 class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
@@ -72,13 +74,15 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         assert rules is not None, "or it had been refused"
         seed = request.seed if given else secrets.token_bytes(SEED_BYTES)
         deal, dealt = deal_match(rules, request.seats, seed, match)
-        response = pb.DealResponse(commitment=commitment(seed), seed=seed)
-        put_snapshot(response.snapshot, deal)
+        response = pb.DealResponse(snapshot=snapshot_to_pb(deal), commitment=commitment(seed), seed=seed)
         put_event(response.events.add(), dealt)
         response.events[0].dealt.commitment = response.commitment
         return response
 
-    async def ValidateMoves(self, request: pb.ValidateMovesRequest, context: _Context) -> pb.ValidateMovesResponse:
+    # The interceptor hands bytes on as they are: a snapshot is put together as such.
+    async def ValidateMoves(  # type: ignore[override]
+        self, request: pb.ValidateMovesRequest, context: _Context
+    ) -> pb.ValidateMovesResponse | bytes:
         """See the contract."""
         problems = Problems()
         deal = _deal_of(request, problems)
@@ -90,7 +94,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         assert deal is not None, "or it had been refused"
         return self._played(deal, seat, moves)
 
-    def _played(self, deal: DealValue, seat: int, moves: Sequence[Move]) -> pb.ValidateMovesResponse:
+    def _played(self, deal: DealValue, seat: int, moves: Sequence[Move]) -> pb.ValidateMovesResponse | bytes:
         rules = deal.rules
         happened: list[Event] = []
         for index, move in enumerate(moves):
@@ -107,10 +111,9 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
             happened += events
         self._metrics.moves(rules.id, "accepted", len(moves))
         response = pb.ValidateMovesResponse(legal=True)
-        put_snapshot(response.snapshot, deal)
         for event in happened:
             put_event(response.events.add(), event)
-        return response
+        return response.SerializeToString() + wire.field(_SNAPSHOT, snapshot_bytes(deal))
 
     async def ListLegalMoves(
         self, request: pb.RulesServiceListLegalMovesRequest, context: _Context
