@@ -1,6 +1,6 @@
 """What a hand offers to lay: every meld and lay-off that its cards can make, whatever the turn allows."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ _REMEMBERED: Final = 1 << 15
 """Lists of moves of each kind, of all rule sets together."""
 
 _RANKS: Final = range(ACE, KING + 1)
+_NO_WILD: Final = (0,)
 _TOO_FEW: Final = frozenset((0, *(1 << POOL_BITS * suit for suit in SUITS)))
 """Pools of less than two cards."""
 
@@ -27,102 +28,77 @@ def offers(rules: RuleSet, hand: tuple[int, ...], melds: tuple[Meld, ...], must:
     and perhaps more.
     """
     book, sorted_hand = meld_book(rules), sort_hand(hand)
-    wilds = _wilds(sorted_hand.acting, must)
+    natural = must if must not in WILDS else 0
     found: list[LayMeld | LayOff] = []
-    _add_new_runs(found, book, sorted_hand, wilds)
+    _add_new_runs(found, book, sorted_hand, (SUIT[natural],) if natural else SUITS)
     if rules.sets:
-        _add_new_sets(found, book, sorted_hand, wilds, ranks_taken(rules, melds))
-    _add_lay_offs(found, book, melds, sorted_hand, wilds)
+        taken = ranks_taken(rules, melds)
+        _add_new_sets(found, book, sorted_hand, (RANK[natural],) if natural else _RANKS, taken)
+    _add_lay_offs(found, book, melds, sorted_hand, natural)
     return found
 
 
-class _Wilds(NamedTuple):
-    """What may act as a wild, 0 (nothing) among it."""
-
-    acting: tuple[int, ...]
-    must_suit: int
-    """The suit and the rank of a card that must be melded; -1 for none."""
-    must_rank: int
-    elsewhere: tuple[int, ...]
-    """The same in melds that have neither: there the card that must be melded can only be the wild itself."""
-
-
-@lru_cache(1 << 9)
-def _wilds(acting: tuple[int, ...], must: int) -> _Wilds:
-    if not must:
-        return _Wilds(acting, -1, -1, acting)
-    return _Wilds(acting, SUIT[must], RANK[must] or -1, (must,) if must in WILDS else ())
-
-
-def _add_new_runs(found: list[LayMeld | LayOff], book: MeldBook, hand: SortedHand, wilds: _Wilds) -> None:
-    acting, must_suit, _, elsewhere = wilds
-    for suit in SUITS if elsewhere else (must_suit,):
+def _add_new_runs(found: list[LayMeld | LayOff], book: MeldBook, hand: SortedHand, suits: Iterable[int]) -> None:
+    for suit in suits:
         useful, kinds = hand.suits[suit].for_new_run, WILD_KINDS[suit]
-        for wild in acting if suit == must_suit else elsewhere:
+        for wild in hand.acting:
             held = useful[kinds[wild]]
             if held:
                 found += _new_runs(book, suit, held, wild)
 
 
 def _add_new_sets(
-    found: list[LayMeld | LayOff], book: MeldBook, hand: SortedHand, wilds: _Wilds, taken: Collection[int]
+    found: list[LayMeld | LayOff], book: MeldBook, hand: SortedHand, ranks: Iterable[int], taken: Collection[int]
 ) -> None:
-    acting, _, must_rank, elsewhere = wilds
-    for rank in _RANKS if elsewhere else (must_rank,):
+    for rank in ranks:
         pool = hand.pools[rank]
         if pool not in _TOO_FEW and rank not in taken:
-            for wild in acting if rank == must_rank else elsewhere:
+            for wild in hand.acting:
                 found += _new_sets(book, rank, pool, wild)
 
 
 def _add_lay_offs(
-    found: list[LayMeld | LayOff], book: MeldBook, melds: tuple[Meld, ...], hand: SortedHand, wilds: _Wilds
+    found: list[LayMeld | LayOff], book: MeldBook, melds: tuple[Meld, ...], hand: SortedHand, must: int
 ) -> None:
-    acting, must_suit, must_rank, elsewhere = wilds
-    for number, meld in enumerate(melds):
-        run, suit, near, base, takes_wild = _base(book, meld)
-        fitting = acting if suit == must_suit or base.rank == must_rank else elsewhere
-        if not takes_wild:
-            fitting = fitting[:1]
-        if run is None:
+    """`must`: a natural that must be laid off, 0 for none."""
+    for index, meld in enumerate(melds):
+        base = _base(book, meld)
+        if isinstance(base, SetShape):
+            if must and base.rank != RANK[must]:
+                continue
             pool = hand.pools[base.rank]
-            for wild in fitting:
+            for wild in _NO_WILD if base.has_wild else hand.acting:
                 if pool or wild:
-                    found += _set_lay_offs(book, number, base, pool, wild)
+                    found += _set_lay_offs(book, index, base, pool, wild)
         else:
+            run, suit, near = base
+            if must and suit != SUIT[must]:
+                continue
             held, kinds = hand.suits[suit].held, WILD_KINDS[suit]
-            for wild in fitting:
+            for wild in _NO_WILD if run.wild == STRANGER else hand.acting:
                 kind = kinds[wild]
                 if kind or held[0] & near:
                     useful = useful_places(run, held[kind], kind)
                     if useful or kind:
-                        found += _run_lay_offs(book, number, run, suit, useful, wild)
+                        found += _run_lay_offs(book, index, run, suit, useful, wild)
 
 
-class _Base(NamedTuple):
-    """A meld that cards may be laid off on."""
+class _RunBase(NamedTuple):
+    """A run that cards may be laid off on."""
 
-    run: RunShape | None
-    """None for a set."""
+    shape: RunShape
+    """Its own 2 that acts may come home, and make room for another wild (R4.4); a stranger stays."""
     suit: int
-    """Of a run; -2 for a set."""
     near: int
-    """The first places of a run, see `runs.first_places`."""
-    set: SetShape
-    """`_NO_SET` for a run."""
-    takes_wild: bool
-    """Whether there is room for a wild: it has none, or a 2 that may come to rest at its natural place (R4.4)."""
-
-
-_NO_SET: Final = SetShape(-2, 0, False)
+    """See `runs.first_places`."""
 
 
 @lru_cache(_REMEMBERED)
-def _base(book: MeldBook, meld: Meld) -> _Base:
+def _base(book: MeldBook, meld: Meld) -> _RunBase | SetShape:
     if meld.kind is MeldKind.SET:
-        return _Base(None, -2, 0, set_shape(meld), meld.wild_index is None)
+        return set_shape(meld)
     run = run_shape(book.rules, meld)
-    return _Base(run, run_suit(meld), first_places(run), _NO_SET, run.wild != STRANGER)
+    return _RunBase(run, run_suit(meld), first_places(run))
 
 
 @lru_cache(_REMEMBERED)
