@@ -20,7 +20,8 @@ class Bot(Protocol):
     """A player. Whoever runs it asks it for every single move of its seat.
 
     A bot sits at one table in one seat for a whole match, and may remember what it saw. All chance it needs comes from
-    the generator it was made with: the same seed, views and moves give the same choices.
+    the generator it was made with: the same seed, views and moves give the same choices. It may take its time, which
+    holds up its own table alone; bots of several tables may be asked at once, each in a thread.
     """
 
     def choose(self, view: View, moves: Sequence[Move]) -> Move:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,9 @@ from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.view import View
 from tests.service.serving import serving
+
+PATIENCE = 60.0
+"""Seconds, on a slow machine, for what should take one."""
 
 NOBODY = Audience(lambda table: None, lambda update: None)
 
@@ -97,6 +101,28 @@ async def test_broken_bot(client: BuracoClient) -> None:
     contest = Contest(("broken", "random"), (Broken, RandomBot), "open", 0, "broken")
     with pytest.raises(BotFault, match="Broken failed: LookupError: out of ideas"):
         await play_match(client, contest, NOBODY)
+
+
+async def test_slow_bot(client: BuracoClient) -> None:
+    """A bot that takes long holds up nobody else: others play while it thinks."""
+    elsewhere = threading.Event()
+
+    class Absorbed:
+        def __init__(self, random: object) -> None:
+            pass
+
+        def choose(self, view: View, moves: Sequence[Move]) -> Move:
+            assert elsewhere.wait(PATIENCE), "nobody else could play"
+            return moves[-1]
+
+    slow = Contest(("absorbed", "absorbed"), (Absorbed, Absorbed), "buraco-plus-classic", 0, "slow")
+    quick = Contest(("random", "random"), (RandomBot, RandomBot), "buraco-plus-classic", 0, "quick")
+    playing = asyncio.create_task(play_match(client, slow, NOBODY))
+    try:
+        assert (await play_match(client, quick, NOBODY)).deals
+    finally:
+        elsewhere.set()
+    assert (await playing).deals
 
 
 async def test_player_left(client: BuracoClient) -> None:
