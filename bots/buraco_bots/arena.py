@@ -60,7 +60,8 @@ def play_deal(deal: Deal, bots: Sequence[Bot]) -> PlayedDeal:
         if deal.turn.number != turn:
             turn, turn_began = deal.turn.number, moves
         seat = deal.seat_to_move
-        deal, _ = apply(deal, ask(bots[seat], view_of(deal, seat), legal_moves(deal), moves - turn_began))
+        legal = legal_moves(deal)
+        deal, _ = apply(deal, ask(bots[seat], view_of(deal, seat, legal), legal, moves - turn_began))
         moves += 1
     return PlayedDeal(deal, moves)
 

@@ -19,12 +19,6 @@ def legal_lays(deal: Deal) -> list[LayMeld | LayOff]:
     return [move for move in moves if len(move.cards) <= safe or _can_go_on(deal, move)]
 
 
-def can_meld_or_lay_off(deal: Deal) -> tuple[bool, bool]:
-    """Whether any new meld, and whether any lay-off is legal."""
-    kinds = {type(move) for move in legal_lays(deal)}
-    return LayMeld in kinds, LayOff in kinds
-
-
 def _can_go_on(deal: Deal, move: LayMeld | LayOff) -> bool:
     outcome = outcome_of(deal, move)
     index = move.meld if isinstance(move, LayOff) else None

@@ -1,17 +1,28 @@
 """Every legal move: the same judgements as `turn.apply`, read the other way round."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from buraco_rules.arrangements import meld_book
 from buraco_rules.deal import Deal, Phase
 from buraco_rules.drawing import draw_violation
 from buraco_rules.laying import discardable, turn_violation, with_moved_wild
-from buraco_rules.lays import can_meld_or_lay_off, legal_lays
-from buraco_rules.moves import Discard, DrawStock, Move, MoveWild, TakePile
+from buraco_rules.lays import legal_lays
+from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
 from buraco_rules.rule_sets import WildMoves
 from buraco_rules.view import NextAction
 
 _DRAWS = (DrawStock(), TakePile())
 _DISCARDS = tuple(Discard(card) for card in range(54))
 """By card."""
+_ACTIONS: Final[dict[type, NextAction]] = {
+    DrawStock: NextAction.DRAW_STOCK,
+    TakePile: NextAction.TAKE_PILE,
+    LayMeld: NextAction.LAY_MELD,
+    LayOff: NextAction.LAY_OFF,
+    MoveWild: NextAction.MOVE_WILD,
+    Discard: NextAction.DISCARD,
+}
 
 
 def legal_moves(deal: Deal) -> list[Move]:
@@ -31,26 +42,11 @@ def legal_moves(deal: Deal) -> list[Move]:
     return moves
 
 
-def next_actions(deal: Deal) -> tuple[NextAction, ...]:
-    """What the seat to move may do now, in the order of `NextAction`."""
-    if deal.phase is Phase.OVER:
-        return ()
-    if deal.phase is Phase.DRAW:
-        draws: list[tuple[NextAction, DrawStock | TakePile]] = [
-            (NextAction.DRAW_STOCK, DrawStock()),
-            (NextAction.TAKE_PILE, TakePile()),
-        ]
-        return tuple(action for action, move in draws if draw_violation(deal, move) is None)
-    lay_meld, lay_off = can_meld_or_lay_off(deal)
-    free = not deal.turn.must_meld
-    may = {
-        NextAction.LAY_MELD: lay_meld,
-        NextAction.LAY_OFF: lay_off,
-        NextAction.MOVE_WILD: free and bool(_wild_moves(deal)),
-        NextAction.DISCARD: free and bool(discardable(deal)),
-        NextAction.UNDO: bool(deal.turn.undo),
-    }
-    return tuple(action for action, allowed in may.items() if allowed)
+def next_actions(deal: Deal, moves: Sequence[Move]) -> tuple[NextAction, ...]:
+    """What the seat to move may do now, in the order of `NextAction`: the kinds of its legal moves, and to undo."""
+    kinds = set(map(type, moves))
+    actions = [action for kind, action in _ACTIONS.items() if kind in kinds]
+    return (*actions, NextAction.UNDO) if deal.turn.undo else tuple(actions)
 
 
 def _wild_moves(deal: Deal) -> list[Move]:

@@ -1,9 +1,11 @@
 """The score of a deal (R9)."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from buraco_rules.deal import CLOSING_BONUS, NO_POT_PENALTY, UNUSED_POT_PENALTY, Deal, Ending, Phase
-from buraco_rules.melds import buraco_points, card_points
+from buraco_rules.melds import Meld, buraco_points, card_points
+from buraco_rules.rule_sets import RuleSet
 from buraco_rules.scores import DealScore, ScoreLine, ScoreLineKind, SideScore
 
 
@@ -14,9 +16,14 @@ def score_deal(deal: Deal) -> DealScore:
 
 def table_points(deal: Deal, side: int) -> int:
     """What a side would count now with its hands left out: all but what hidden cards decide."""
-    rules = deal.rules
-    melds = sum([card_points(rules, meld.cards) + buraco_points(rules, meld.buraco) for meld in deal.sides[side].melds])
+    melds = _points_of_melds(deal.rules, deal.sides[side].melds)
     return melds + sum([line.points for line in _bonuses_and_penalties(deal, side)])
+
+
+@lru_cache(1024)
+def _points_of_melds(rules: RuleSet, melds: tuple[Meld, ...]) -> int:
+    """Remembered, because melds are looked at more often than they change."""
+    return sum([card_points(rules, meld.cards) + buraco_points(rules, meld.buraco) for meld in melds])
 
 
 def _side_score(deal: Deal, side: int) -> SideScore:

@@ -1,16 +1,25 @@
 """Looking at a deal from a seat: what leaves the server goes through here."""
 
+from collections.abc import Sequence
+
 from buraco_rules.deal import Deal
-from buraco_rules.legal import next_actions
+from buraco_rules.legal import legal_moves, next_actions
+from buraco_rules.moves import Move
 from buraco_rules.scoring import table_points
-from buraco_rules.view import SideView, View
+from buraco_rules.view import NextAction, SideView, View
 
 
-def view_of(deal: Deal, seat: int | None) -> View:
-    """What `seat` may know of the deal; the public view for None. Raises ValueError for a seat that is none."""
+def view_of(deal: Deal, seat: int | None, moves: Sequence[Move] | None = None) -> View:
+    """What `seat` may know of the deal; the public view for None. Raises ValueError for a seat that is none.
+
+    `moves`: the deal's legal moves, where they are at hand.
+    """
     if seat is not None and not 0 <= seat < deal.seats:
         raise ValueError(f"a seat is 0 to {deal.seats - 1}, not {seat}")
     turn, pile = deal.turn, deal.pile
+    actions: tuple[NextAction, ...] = ()
+    if seat == deal.seat_to_move:
+        actions = next_actions(deal, legal_moves(deal) if moves is None else moves)
     if not deal.rules.closed_pile:
         visible = pile
     elif turn.must_meld:
@@ -28,7 +37,7 @@ def view_of(deal: Deal, seat: int | None) -> View:
         pot_counts=tuple(map(len, deal.pots)),
         seat_to_move=deal.seat_to_move,
         phase=deal.phase,
-        next_actions=next_actions(deal) if seat == deal.seat_to_move else (),
+        next_actions=actions,
         turn_number=turn.number,
         locked_card=turn.locked_card,
         must_meld=turn.must_meld,

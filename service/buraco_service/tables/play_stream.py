@@ -162,7 +162,7 @@ class PlayStream:
         if not moves or table.deal is None:
             return  # another's turn; or more has happened, and the next update is on its way
         self._turn_sent_at = revision
-        view = view_to_pb(view_of(table.deal, self._claims.seat))
+        view = view_to_pb(view_of(table.deal, self._claims.seat, moves))
         turn = pb.PlayTurn(revision=revision, view=view, moves=[move_to_pb(move) for move in moves])
         await self._send([Update("turn", turn)])
 
