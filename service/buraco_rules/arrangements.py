@@ -81,7 +81,7 @@ class MeldBook:
         if any([SUIT[card] != suit for card in naturals]):
             return []
         run = NO_RUN if base is None else run_shape(self.rules, base)
-        size = len(naturals) + (acting > 0)
+        size = len(naturals) + bool(acting)
         outcomes = [
             run_outcome(self.rules, base, suit, way, acting)
             for way in self.run_ways(run, _held(naturals), WILD_KINDS[suit][acting])

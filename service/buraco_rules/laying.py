@@ -139,8 +139,9 @@ def _last_card_can_go(deal: Deal) -> bool:
         return True
     for move in offers(deal.rules, deal.hand, deal.side.melds):
         outcome = outcome_of(deal, move)
-        assert isinstance(move, LayOff), "one card is no meld"
-        assert outcome is not None, "what is offered can be laid"
+        # One card is no meld, and what is offered can be laid.
+        assert isinstance(move, LayOff)
+        assert outcome is not None
         after = lay(deal, move.meld, outcome)
         if is_winning_twos(deal.rules, outcome.meld) or isinstance(emptied(after, after.side), Emptied):
             return True
@@ -152,7 +153,7 @@ def _after_wilds_came_home(deal: Deal) -> list[Deal]:
     deals = []
     book = meld_book(deal.rules)
     for index, meld in enumerate(deal.side.melds):
-        moved = book.move_wild(meld) if meld.wild_index is not None else None
+        moved = book.move_wild(meld)
         if moved is not None and moved[0].wild_index is None:
             deals.append(with_moved_wild(deal, index, moved[0]))
     return deals
