@@ -7,15 +7,15 @@ import statistics
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import grpc.aio
 
 from buraco.v1 import rules_service_pb2, rules_service_pb2_grpc, table_service_pb2, table_service_pb2_grpc
-from buraco_rules.deal import Deal, Match, Phase
+from buraco_rules.deal import Match, Phase
 from buraco_rules.dealing import deal_match
 from buraco_rules.legal import legal_moves
-from buraco_rules.moves import Discard
 from buraco_rules.turn import apply
 from buraco_service.codec.moves import move_to_pb
 from buraco_service.codec.snapshots import snapshot_to_pb
@@ -42,9 +42,10 @@ async def measure_service(seconds: float, rounds: int, store: str | None) -> Non
         async with grpc.aio.insecure_channel(target) as channel, grpc.aio.insecure_channel(echo_target) as peer:
             stored = await kept(store or "sqlite:///new")
             print(f"service: {IN_FLIGHT} calls in flight, {stored}; the client has the other core")
-            print(f"  {'':34}{'calls/s':>9}{'µs CPU':>8}{'echo/s':>9}{'µs CPU':>8}{'ratio':>7}  sizes")
+            print(f"  {'':38}{'calls/s':>9}{'µs CPU':>8}{'echo/s':>9}{'µs CPU':>8}{'ratio':>7}  sizes")
             for name, begin, echo in (
-                ("RulesService.ValidateMoves", _validate, _unary),
+                ("RulesService.ValidateMoves, in a row", partial(_validate, every=1), _unary),
+                ("RulesService.ValidateMoves, unseen", partial(_validate, every=2), _unary),
                 ("TableService.SubmitMoves", _submit, _unary),
                 ("TableService.PlayTable", _play, _streams),
             ):
@@ -65,7 +66,7 @@ async def _compare(
     ratio = statistics.median(ours.rate / theirs.rate for ours, theirs in zip(own, peer, strict=True))
     ours, theirs = _median(own), _median(peer)
     print(
-        f"  {name:34}{ours.rate:>9.0f}{ours.cost:>8.0f}{theirs.rate:>9.0f}{theirs.cost:>8.0f}{ratio:>7.0%}"
+        f"  {name:38}{ours.rate:>9.0f}{ours.cost:>8.0f}{theirs.rate:>9.0f}{theirs.cost:>8.0f}{ratio:>7.0%}"
         f"  {sizes[0]} B up, {sizes[1]} B down",
         flush=True,
     )
@@ -82,21 +83,43 @@ def _median(measured: Sequence[Measured]) -> Measured:
     return Measured(statistics.median(one.rate for one in measured), statistics.median(one.cost for one in measured))
 
 
-async def _validate(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
-    """One move on a full snapshot in the middle of a deal."""
+async def _validate(channel: grpc.aio.Channel, every: int) -> tuple[Work, tuple[int, int]]:
+    """One move on a full snapshot, of deals of four: each snapshot is the answer to the call before, or where it is
+    only every second one, none that the service has seen.
+    """
     stub: Any = rules_service_pb2_grpc.RulesServiceStub(channel)
-    deal = _mid_game()
-    move = next(move for move in legal_moves(deal) if isinstance(move, Discard))
-    request = rules_service_pb2.ValidateMovesRequest(
-        snapshot=snapshot_to_pb(deal), seat=deal.seat_to_move, moves=[move_to_pb(move)]
+    played = [_requests(number) for number in range(IN_FLIGHT)]
+    sent = list(itertools.chain.from_iterable(requests[::every] for requests in played))
+    sizes = (
+        round(statistics.mean(request.ByteSize() for request in sent)),
+        round(statistics.mean([(await stub.ValidateMoves(request)).ByteSize() for request in sent])),
     )
-    after, _ = apply(deal, move)
-    answer = rules_service_pb2.ValidateMovesResponse(legal=True, snapshot=snapshot_to_pb(after))
 
-    async def call() -> None:
-        assert (await stub.ValidateMoves(request)).legal
+    def caller(requests: Sequence[Any]) -> Callable[[], Awaitable[None]]:
+        following = itertools.cycle(requests)
 
-    return _in_flight([call] * IN_FLIGHT), (request.ByteSize(), answer.ByteSize())
+        async def call() -> None:
+            assert (await stub.ValidateMoves(next(following))).legal
+
+        return call
+
+    return _in_flight([caller(requests[::every]) for requests in played]), sizes
+
+
+def _requests(number: int) -> list[Any]:
+    """A call for each move of a deal, made at random. All deals together are more than the service remembers."""
+    chance = random.Random(number)
+    deal, _ = deal_match(RULES, 4, chance.randbytes(32), Match(starter=0))
+    requests = []
+    while deal.phase is not Phase.OVER:
+        move = chance.choice(legal_moves(deal))
+        requests.append(
+            rules_service_pb2.ValidateMovesRequest(
+                snapshot=snapshot_to_pb(deal), seat=deal.seat_to_move, moves=[move_to_pb(move)]
+            )
+        )
+        deal, _ = apply(deal, move)
+    return requests
 
 
 async def _submit(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
@@ -192,12 +215,3 @@ def _in_flight(callers: Sequence[Callable[[], Awaitable[None]]]) -> Work:
         return sum(await asyncio.gather(*[repeat(call) for call in callers]))
 
     return work
-
-
-def _mid_game() -> Deal:
-    """A four-seat deal after forty turns, about to discard."""
-    chance = random.Random(7)
-    deal, _ = deal_match(RULES, 4, bytes(32), Match(starter=0))
-    while deal.turn.number < 40 or deal.phase is not Phase.MELD:
-        deal, _ = apply(deal, chance.choice(legal_moves(deal)))
-    return deal

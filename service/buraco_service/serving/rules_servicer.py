@@ -24,14 +24,14 @@ from buraco_rules.rule_sets import RuleSet
 from buraco_rules.scoring import score_deal
 from buraco_rules.seeing import view_of
 from buraco_rules.shuffle import SEED_BYTES, commitment
-from buraco_rules.soundness import deal_defects, match_defects
+from buraco_rules.soundness import match_defects
 from buraco_rules.turn import apply_for
 from buraco_rules.violations import IllegalMove
 from buraco_service.codec import wire
 from buraco_service.codec.cards import cards_from_pb
-from buraco_service.codec.deals import deal_from_pb, match_from_pb
+from buraco_service.codec.deals import match_from_pb
 from buraco_service.codec.events import put_event
-from buraco_service.codec.fields import Faults, FieldErrors, Untyped, joined
+from buraco_service.codec.fields import Faults, Untyped
 from buraco_service.codec.melds import put_meld
 from buraco_service.codec.moves import moves_from_pb, put_move
 from buraco_service.codec.rule_sets import rule_set_to_pb
@@ -40,6 +40,7 @@ from buraco_service.codec.snapshots import snapshot_bytes, snapshot_to_pb
 from buraco_service.codec.views import view_to_pb
 from buraco_service.observing.metrics import Metrics
 from buraco_service.requests import Problems, requested_rules
+from buraco_service.serving.positions import Positions
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -56,6 +57,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+        self._positions = Positions()
 
     async def ListRuleSets(self, request: pb.ListRuleSetsRequest, context: _Context) -> pb.ListRuleSetsResponse:
         """See the contract."""
@@ -85,7 +87,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     ) -> pb.ValidateMovesResponse | bytes:
         """See the contract."""
         problems = Problems()
-        deal = _deal_of(request, problems)
+        deal = self._position(request, problems)
         seat = request.seat
         _check_seat(seat, request.snapshot, problems)
         nothing: tuple[Move, ...] = ()
@@ -113,14 +115,16 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         response = pb.ValidateMovesResponse(legal=True)
         for event in happened:
             put_event(response.events.add(), event)
-        return response.SerializeToString() + wire.field(_SNAPSHOT, snapshot_bytes(deal))
+        snapshot = snapshot_bytes(deal)
+        self._positions.answered(snapshot, deal)
+        return response.SerializeToString() + wire.field(_SNAPSHOT, snapshot)
 
     async def ListLegalMoves(
         self, request: pb.RulesServiceListLegalMovesRequest, context: _Context
     ) -> pb.RulesServiceListLegalMovesResponse:
         """See the contract."""
         problems = Problems()
-        deal = _deal_of(request, problems)
+        deal = self._position(request, problems)
         _check_seat(request.seat, request.snapshot, problems)
         problems.refuse()
         assert deal is not None, "or it had been refused"
@@ -133,7 +137,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     async def ScoreDeal(self, request: pb.ScoreDealRequest, context: _Context) -> pb.ScoreDealResponse:
         """See the contract."""
         problems = Problems()
-        deal = _deal_of(request, problems)
+        deal = self._position(request, problems)
         problems.refuse()
         assert deal is not None, "or it had been refused"
         return pb.ScoreDealResponse(score=score_to_pb(score_deal(deal)))
@@ -143,7 +147,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     ) -> pb.RulesServiceGetViewResponse:
         """See the contract."""
         problems = Problems()
-        deal = _deal_of(request, problems)
+        deal = self._position(request, problems)
         seat = request.seat if request.HasField("seat") else None
         if seat is not None:
             _check_seat(seat, request.snapshot, problems)
@@ -171,30 +175,12 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
             reasons.extend(why_not_laid(rules, None, cards, None))
         return response
 
-
-def _deal_of(request: Untyped, problems: Problems) -> DealValue | None:
-    """The position of a request; None where there is none, or one that play cannot reach."""
-    if not request.HasField("snapshot"):
-        problems.add("snapshot", "must be given")
-        return None
-    try:
-        deal = deal_from_pb(request.snapshot)
-    except FieldErrors as errors:
-        for field, problem in errors.errors:
-            reason = "RULE_SET_INVALID" if field.startswith("rule_set.") else "SNAPSHOT_INVALID"
-            problems.add(joined(("snapshot", field)), problem, reason=reason)
-        return None
-    defects = deal_defects(deal)
-    for field, problem in defects:
-        problems.add(_snapshot_field(field), problem, reason="SNAPSHOT_INVALID")
-    return None if defects else deal
-
-
-def _snapshot_field(field: str) -> str:
-    """The field of a request that holds a field of the deal."""
-    if not field:
-        return "snapshot.deal"
-    return f"snapshot.{field}" if field.startswith(("seats", "match")) else f"snapshot.deal.{field}"
+    def _position(self, request: Untyped, problems: Problems) -> DealValue | None:
+        """The position of a request; None where there is none, or one that play cannot reach."""
+        if not request.HasField("snapshot"):
+            problems.add("snapshot", "must be given")
+            return None
+        return self._positions.read(request.snapshot, problems)
 
 
 def _check_seat(seat: int, snapshot: deal_pb2.Snapshot, problems: Problems) -> None:

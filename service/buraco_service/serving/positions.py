@@ -1,0 +1,72 @@
+"""Positions that callers send: read, judged, and remembered.
+
+A caller sends the same position again to list its moves, to look at it, to play a move; and the next one it sends is
+what it was answered. To read a position and to judge it cost more than to play on from it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from buraco.v1 import deal_pb2
+from buraco_rules.deal import Deal
+from buraco_rules.soundness import deal_defects
+from buraco_service.codec.deals import deal_from_pb
+from buraco_service.codec.fields import FieldErrors, joined
+from buraco_service.requests import Problems
+
+_REMEMBERED: Final = 2048
+_LARGEST: Final = 2048
+"""Bytes: more than a snapshot has in play, so that nobody can fill the memory with others."""
+
+
+class Positions:
+    """The positions that this process reads; it knows some of them already."""
+
+    def __init__(self) -> None:
+        # By the serialised snapshot, the oldest first.
+        self._known: dict[bytes, Deal] = {}
+
+    def read(self, snapshot: deal_pb2.Snapshot, problems: Problems) -> Deal | None:
+        """The position of a request's `snapshot`; None where it is none, or one that play cannot reach."""
+        data = snapshot.SerializeToString()
+        deal = self._known.get(data)
+        if deal is None:
+            deal = _judged(snapshot, problems)
+            if deal is not None:
+                self._remember(data, deal)
+        return deal
+
+    def answered(self, snapshot: bytes, deal: Deal) -> None:
+        """A caller gets this snapshot of a position: likely to come back, and sound as what it came from.
+
+        `snapshots` writes the fields in the order in which protobuf does, so that `read` will know it.
+        """
+        self._remember(snapshot, deal)
+
+    def _remember(self, data: bytes, deal: Deal) -> None:
+        if len(data) <= _LARGEST:
+            if len(self._known) >= _REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[data] = deal
+
+
+def _judged(snapshot: deal_pb2.Snapshot, problems: Problems) -> Deal | None:
+    try:
+        deal = deal_from_pb(snapshot)
+    except FieldErrors as errors:
+        for field, problem in errors.errors:
+            reason = "RULE_SET_INVALID" if field.startswith("rule_set.") else "SNAPSHOT_INVALID"
+            problems.add(joined(("snapshot", field)), problem, reason=reason)
+        return None
+    defects = deal_defects(deal)
+    for field, problem in defects:
+        problems.add(_field_of_snapshot(field), problem, reason="SNAPSHOT_INVALID")
+    return None if defects else deal
+
+
+def _field_of_snapshot(field: str) -> str:
+    """The field of a request that holds a field of the deal."""
+    if not field:
+        return "snapshot.deal"
+    return f"snapshot.{field}" if field.startswith(("seats", "match")) else f"snapshot.deal.{field}"
