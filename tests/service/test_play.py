@@ -28,6 +28,7 @@ from tests.service.scripts import (
 )
 from tests.service.serving import (
     END,
+    Play,
     Player,
     Replica,
     create,
@@ -204,12 +205,10 @@ class Log(NamedTuple):
     answers: int
 
 
-async def play_alone(player: Player, rng: random.Random) -> Log:
-    """Play a seat at random by its stream alone, to the end of the match."""
+async def play_alone(player: Player, stream: Play, rng: random.Random) -> Log:
+    """Play a seat at random by its stream alone, from behind the first state to the end of the match."""
     log = Log([], [], [], 0)
     answers, asked = 0, ""
-    stream = await player.play(legal_moves=True)
-    assert (await stream.next()).kind == "state"
     while (update := await stream.next()) is not END:
         revision = revision_of(update)
         if update.kind == "turn":
@@ -235,7 +234,11 @@ async def test_all_seats_at_once(replica: Replica, seats: int) -> None:
     players = await start(replica, seats=seats, seed=bytes(32))
     public = watch(replica, players[0].table_id)
     first = (await public.expect("state")).table.revision
-    logs = await asyncio.gather(*[play_alone(player, random.Random(player.seat)) for player in players])
+    streams = await opened(players, legal_moves=True)
+    seats_played = [
+        play_alone(player, stream, random.Random(player.seat)) for player, stream in zip(players, streams, strict=True)
+    ]
+    logs = await asyncio.gather(*seats_played)
     told = await public.rest()
     revisions = [update.message.revision for update in told]
     assert revisions == list(range(first + 1, revisions[-1] + 1))
