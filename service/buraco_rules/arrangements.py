@@ -28,7 +28,7 @@ from buraco_rules.runs import (
 )
 from buraco_rules.sets import SetShape, makes_set, set_shape, takes
 
-_REMEMBERED: Final = 16384
+_REMEMBERED: Final = 1 << 13
 """Answers of each kind, of all rule sets together: what strangers' house rules can claim is bounded."""
 
 

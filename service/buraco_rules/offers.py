@@ -14,8 +14,8 @@ from buraco_rules.runs import NO_RUN, STRANGER, WILD_KINDS, RunShape, first_plac
 from buraco_rules.sets import POOL_BITS, SetShape, set_lays, set_shape
 from buraco_rules.sorted_hands import SortedHand, sort_hand
 
-_REMEMBERED: Final = 1 << 15
-"""Lists of moves of each kind, of all rule sets together."""
+_REMEMBERED: Final = 1 << 13
+"""Lists of moves of each kind, of all rule sets together: with the meld book's answers some 50 MB."""
 
 _RANKS: Final = range(ACE, KING + 1)
 _NO_WILD: Final = (0,)
