@@ -81,10 +81,10 @@ class MeldBook:
         if any([SUIT[card] != suit for card in naturals]):
             return []
         run = NO_RUN if base is None else run_shape(self.rules, base)
-        size = len(naturals) + bool(acting)
+        size, kind = len(naturals) + bool(acting), WILD_KINDS[suit][acting]
         outcomes = [
             run_outcome(self.rules, base, suit, way, acting)
-            for way in self.run_ways(run, _held(naturals), WILD_KINDS[suit][acting])
+            for way in self.run_ways(run, useful_places(run, _held(naturals), kind), kind)
             if way.laid.bit_count() + way.wild_is_laid == size
         ]
         if base is not None and self.rules.dirty_sticks and base.wild_index is not None:
@@ -97,11 +97,8 @@ class MeldBook:
             return []
         return [set_outcome(self.rules, base, naturals, acting)] if makes_set(shape, len(naturals), acting) else []
 
-    def run_ways(self, run: RunShape, held: int, acting: int) -> tuple[RunWay, ...]:
-        """Every way to lay any of the cards held, as `runs.run_ways` tells."""
-        useful = useful_places(run, held, acting)
-        if not useful and not (run.naturals and acting):
-            return ()
+    def run_ways(self, run: RunShape, useful: int, acting: int) -> tuple[RunWay, ...]:
+        """Every way to lay any of the cards that `useful_places` left, as `runs.run_ways` tells."""
         return _run_ways(self, run, useful, acting)
 
     def move_wild(self, base: Meld) -> tuple[Meld, int] | None:

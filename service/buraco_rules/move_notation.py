@@ -11,11 +11,12 @@ A text stands for exactly one `Move`, and a move has exactly one canonical text.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from buraco_rules.arrangements import meld_book
 from buraco_rules.cards import ACE, ACE_HIGH, FACES, JOKER, RANK, SUIT, WILDS, card_at
 from buraco_rules.deal import Deal
+from buraco_rules.laying import outcome_of
 from buraco_rules.meld_notation import format_laid, read_card_of_meld
 from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
 from buraco_rules.notation import CARD_BY_TEXT
@@ -77,17 +78,13 @@ def normal_move(deal: Deal, move: Move) -> Move:
     """
     if not isinstance(move, LayMeld | LayOff):
         return move
-    index = move.meld if isinstance(move, LayOff) else None
-    melds = deal.side.melds
-    if index is not None and not 0 <= index < len(melds):
+    if isinstance(move, LayOff) and not 0 <= move.meld < len(deal.side.melds):
         return move
-    book, base = meld_book(deal.rules), None if index is None else melds[index]
-    outcome = book.choose(base, move.cards, move.wild_position)
-    if outcome is None or book.choose(base, outcome.cards, outcome.wild_position) != outcome:
+    outcome = outcome_of(deal, move)
+    if outcome is None:
         return move
-    if index is None:
-        return LayMeld(outcome.cards, outcome.wild_position)
-    return LayOff(index, outcome.cards, outcome.wild_position)
+    normal = replace(move, cards=outcome.cards, wild_position=outcome.wild_position)
+    return normal if outcome_of(deal, normal) == outcome else move
 
 
 def read_move(cursor: Cursor, faults: Faults) -> Move | None:

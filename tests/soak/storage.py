@@ -114,7 +114,8 @@ async def _play(tables: Tables, seated: _Seated, stage: _Stage) -> int:
         if table.deal.turn.number != turn:
             turn, in_turn = table.deal.turn.number, 0
         seat = table.deal.seat_to_move
-        move = ask(seated.bots[seat], view_of(table.deal, seat), legal_moves(table.deal), in_turn)
+        legal = legal_moves(table.deal)
+        move = ask(seated.bots[seat], view_of(table.deal, seat, legal), legal, in_turn)
         await tables.submit(seated.id, seated.claims[seat], [move], None, str(uuid.uuid4()), with_view=False)
         total, made, in_turn = total + 1, made + 1, in_turn + 1
     return total

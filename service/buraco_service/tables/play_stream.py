@@ -12,8 +12,8 @@ from buraco_rules.seeing import view_of
 from buraco_service import errors
 from buraco_service.access.admission import charge_request
 from buraco_service.access.seat_tokens import SeatClaims
-from buraco_service.codec.moves import move_to_pb, moves_from_pb
-from buraco_service.codec.views import view_to_pb
+from buraco_service.codec.moves import moves_from_pb, put_move
+from buraco_service.codec.views import view_bytes
 from buraco_service.requests import Problems, request_id_of
 from buraco_service.tables.changes import RuleBroken
 from buraco_service.tables.feed import Feed, Feeds, Update
@@ -162,8 +162,10 @@ class PlayStream:
         if not moves or table.deal is None:
             return  # another's turn; or more has happened, and the next update is on its way
         self._turn_sent_at = revision
-        view = view_to_pb(view_of(table.deal, self._claims.seat, moves))
-        turn = pb.PlayTurn(revision=revision, view=view, moves=[move_to_pb(move) for move in moves])
+        turn = pb.PlayTurn(revision=revision)
+        turn.view.MergeFromString(view_bytes(view_of(table.deal, self._claims.seat, moves)))
+        for move in moves:
+            put_move(turn.moves.add(), move)
         await self._send([Update("turn", turn)])
 
     async def _send(self, updates: list[Update]) -> None:

@@ -96,8 +96,7 @@ class SqliteStore:
         """See `Store.commit`."""
         limits.check_commit(commit)
         limits.check_possible(commit.table_id)
-        self._check_usable()
-        return await self._writer.submit(
+        return await self._write(
             lambda db: writes.commit(db, commit),
             lambda revision: self._changed_here(commit.table_id, revision),
             # The end of a deal writes, and removes, far more than a move.
@@ -159,10 +158,14 @@ class SqliteStore:
         return await self._reader.submit(question)
 
     async def _write(
-        self, change: Callable[[sqlite3.Connection], T], on_success: Callable[[T], None] | None = None
+        self,
+        change: Callable[[sqlite3.Connection], T],
+        on_success: Callable[[T], None] | None = None,
+        *,
+        quick: bool = False,
     ) -> T:
         self._check_usable()
-        return await self._writer.submit(change, on_success)
+        return await self._writer.submit(change, on_success, quick=quick)
 
     def _check_usable(self) -> None:
         if asyncio.get_running_loop() is not self._loop:
