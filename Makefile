@@ -233,7 +233,7 @@ dashboard: setup ## Write deploy/grafana/buraco.json anew from its code
 # ---- documentation ---------------------------------------------------------------------------------
 
 .PHONY: readme
-readme: setup ## Write the tables of README.md and deploy/CAPACITY.md anew that come from elsewhere
+readme: setup ## Write the tables of README.md, protos/RULES.md and deploy/CAPACITY.md anew that come from elsewhere
 	$(BIN)/python -m tests.tools.readme
 	$(BIN)/python -m tests.tools.capacity
 

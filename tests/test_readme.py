@@ -17,9 +17,11 @@ from buraco_rules.presets import PRESETS
 from buraco_service.configuration.specs import settings_table
 from buraco_service.observing.metrics import Metrics
 from buraco_service.workers.metrics import SupervisorMetrics
+from tests.tools.presets import presets_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
+RULES = (ROOT / "protos/RULES.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -37,6 +39,32 @@ def test_settings_table_is_the_settings() -> None:
 def test_every_rule_set_is_listed() -> None:
     """Every preset has a row in the table of rule sets, and the table names no other."""
     assert re.findall(r"^\| `([a-z-]+)`(?: \*)? \| 10[48] ", README, re.MULTILINE) == [preset.id for preset in PRESETS]
+
+
+def test_presets_table_is_the_presets() -> None:
+    """The table of presets in the rules has the options as the code has them; `make readme` writes it."""
+    found = re.search(r"<!-- presets -->\n(.*?)<!-- /presets -->", RULES, re.DOTALL)
+    assert found is not None
+    assert found.group(1).strip() == presets_table().strip()
+
+
+def test_every_rule_that_is_cited_can_be_looked_up() -> None:
+    """Each number of a rule in the contract, the code and the tests is one that the rules explain."""
+    explained = re.findall(r"^- \*\*(R\d+\.\d+)\*\*", RULES, re.MULTILINE)
+    assert len(set(explained)) == len(explained)
+    cited = {
+        number
+        for folder, endings in (
+            ("protos", "proto"),
+            ("service", "py"),
+            ("clients", "py"),
+            ("bots", "py"),
+            ("tests", "py"),
+        )
+        for path in (ROOT / folder).rglob(f"*.{endings}")
+        for number in re.findall(r"\bR\d+\.\d+\b", path.read_text())
+    }
+    assert cited <= set(explained)
 
 
 def test_every_metric_is_listed() -> None:

@@ -1,18 +1,22 @@
-"""Part of `make readme`: writes the table of settings in README.md as the code declares them."""
+"""Part of `make readme`: writes the tables of README.md and protos/RULES.md as the code declares what is in them."""
 
-import re
 from pathlib import Path
 
 from buraco_service.configuration.specs import settings_table
+from tests.tools.presets import presets_table
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
     """Replace what stands between the marks."""
-    text = README.read_text()
-    table = f"<!-- settings -->\n{settings_table().strip()}\n<!-- /settings -->"
-    README.write_text(re.sub(r"<!-- settings -->\n.*?<!-- /settings -->", lambda _: table, text, flags=re.DOTALL))
+    for page, mark, table in (
+        ("README.md", "settings", settings_table()),
+        ("protos/RULES.md", "presets", presets_table()),
+    ):
+        before, begin, rest = (ROOT / page).read_text().partition(f"<!-- {mark} -->\n")
+        _, end, after = rest.partition(f"<!-- /{mark} -->")
+        (ROOT / page).write_text(f"{before}{begin}{table.strip()}\n{end}{after}")
 
 
 main()

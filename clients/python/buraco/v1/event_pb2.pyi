@@ -423,7 +423,7 @@ Global___Undone: _TypeAlias = Undone  # noqa: Y015
 
 @_typing.final
 class DealEnded(_message.Message):
-    """The deal is over."""
+    """The deal is over. Where the match goes on, the next deal is dealt in the same change: Dealt follows, and views are of that deal."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -107,7 +107,7 @@ class _ViolationEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Violation.V
     """R11.4: nothing of this turn can be taken back."""
 
 class Violation(_Violation, metaclass=_ViolationEnumTypeWrapper):
-    """Why a move is illegal: one value a rule broken. The reason of the error that carries it is its name without the prefix."""
+    """Why a move is illegal: one value a rule broken, with its number in protos/RULES.md. The reason of the error that carries it is its name without the prefix."""
 
 VIOLATION_UNSPECIFIED: Violation.ValueType  # 0
 VIOLATION_NOT_YOUR_TURN: Violation.ValueType  # 1

@@ -183,8 +183,8 @@ Global___OpeningMinimum: _TypeAlias = OpeningMinimum  # noqa: Y015
 
 @_typing.final
 class RuleSet(_message.Message):
-    """A rule set is data: one record of options, named as in the rules (R-numbers beside them). The record is taken as it
-    stands: an absent bool is "no". To play house rules, take a preset from ListRuleSets, give it an id of your own and change
+    """A rule set is data: one record of options, named as in the rules (R-numbers beside them, and wherever they stand in
+    this package, are those of protos/RULES.md). The record is taken as it stands: an absent bool is "no". To play house rules, take a preset from ListRuleSets, give it an id of your own and change
     what you like. An inconsistent record is refused with every inconsistency named (reason RULE_SET_INVALID), and so is one
     with an option that the server does not know.
     """

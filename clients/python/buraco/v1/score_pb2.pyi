@@ -76,7 +76,7 @@ class ScoreLine(_message.Message):
     kind: Global___ScoreLineKind.ValueType
     points: _builtins.int
     meld: _builtins.int
-    """Index of the meld on the side's table, for MELD_CARDS and BURACO."""
+    """Index of the meld on the side's table as the deal left it, for MELD_CARDS and BURACO."""
     buraco: _deal_pb2.BuracoKind.ValueType
     """Kind of the buraco as valued by the rule set, for BURACO."""
     seat: _builtins.int

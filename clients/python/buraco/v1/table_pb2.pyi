@@ -243,7 +243,7 @@ Global___DealRecord: _TypeAlias = DealRecord  # noqa: Y015
 
 @_typing.final
 class Events(_message.Message):
-    """Events of one change of a table."""
+    """Events of one change of a table. They tell what to show; what may be done next, and the state as a whole, tells GetView."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -561,7 +561,7 @@ class WatchTableRequest(_message.Message):
     AFTER_REVISION_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     after_revision: _builtins.int
-    """Resume after this revision: no view is sent, only what came since. Absent: start with the view."""
+    """Resume after this revision, the last that was received: no view is sent, only what came since. Absent: start with the view."""
     def __init__(
         self,
         *,

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class TableServiceStub:
-    """Tables in the store; any call may go to any replica.
+    """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
 
     A player proves its seat with the token of JoinTable in the metadata `authorization: Bearer <token>`. Without a token the
     public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`:
@@ -128,7 +128,7 @@ class TableServiceStub:
 
 
 class TableServiceServicer:
-    """Tables in the store; any call may go to any replica.
+    """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
 
     A player proves its seat with the token of JoinTable in the metadata `authorization: Bearer <token>`. Without a token the
     public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`:
@@ -177,7 +177,8 @@ class TableServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def JoinTable(self, request, context):
-        """Takes a seat. The match starts when the last seat is taken.
+        """Takes a seat, for whoever comes first. The match starts when the last seat is taken. Of a running match a seat that was left can
+        be taken: the new player goes on with its cards.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -193,6 +194,7 @@ class TableServiceServicer:
 
     def LeaveTable(self, request, context):
         """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once.
+        Nobody is made to leave: the service has no clock for turns.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -227,14 +229,17 @@ class TableServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchTable(self, request, context):
-        """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate.
+        """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
+        match is over and told, with UNAUTHENTICATED when the token expires, with PERMISSION_DENIED when its seat is given back.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PlayTable(self, request_iterator, context):
-        """A seat's two-way stream: the same as SubmitMoves, UndoMove, ListLegalMoves and WatchTable together, at less cost a move.
+        """A seat's two-way stream: the same as SubmitMoves, UndoMove, ListLegalMoves and WatchTable together, at less cost a move. Ends as
+        WatchTable does, and when the client closes its side. One opened after the match waits for the time of a heartbeat, so that
+        a request that got no answer can be repeated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -324,7 +329,7 @@ def add_TableServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TableService:
-    """Tables in the store; any call may go to any replica.
+    """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
 
     A player proves its seat with the token of JoinTable in the metadata `authorization: Bearer <token>`. Without a token the
     public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`:

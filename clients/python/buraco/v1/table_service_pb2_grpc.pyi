@@ -13,7 +13,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TableServiceStub:
-    """Tables in the store; any call may go to any replica.
+    """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
 
     A player proves its seat with the token of JoinTable in the metadata `authorization: Bearer <token>`. Without a token the
     public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`:
@@ -48,13 +48,17 @@ class TableServiceStub:
     ListTables: _aio.UnaryUnaryMultiCallable[_table_service_pb2.ListTablesRequest, _table_service_pb2.ListTablesResponse]
     """Pages through the tables, ordered by id."""
     JoinTable: _aio.UnaryUnaryMultiCallable[_table_service_pb2.JoinTableRequest, _table_service_pb2.JoinTableResponse]
-    """Takes a seat. The match starts when the last seat is taken."""
+    """Takes a seat, for whoever comes first. The match starts when the last seat is taken. Of a running match a seat that was left can
+    be taken: the new player goes on with its cards.
+    """
     RenewToken: _aio.UnaryUnaryMultiCallable[_table_service_pb2.RenewTokenRequest, _table_service_pb2.RenewTokenResponse]
     """A fresh token for the seat of the token sent, which must still be good; that one stays good until its own end. To be called
     in time, when half of a token's life is over: an expired token can neither be renewed nor leave its seat.
     """
     LeaveTable: _aio.UnaryUnaryMultiCallable[_table_service_pb2.LeaveTableRequest, _table_service_pb2.LeaveTableResponse]
-    """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once."""
+    """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once.
+    Nobody is made to leave: the service has no clock for turns.
+    """
     GetView: _aio.UnaryUnaryMultiCallable[_table_service_pb2.TableServiceGetViewRequest, _table_service_pb2.TableServiceGetViewResponse]
     """What the token's seat may know; the public view without a token."""
     ListLegalMoves: _aio.UnaryUnaryMultiCallable[_table_service_pb2.TableServiceListLegalMovesRequest, _table_service_pb2.TableServiceListLegalMovesResponse]
@@ -64,14 +68,19 @@ class TableServiceStub:
     UndoMove: _aio.UnaryUnaryMultiCallable[_table_service_pb2.UndoMoveRequest, _table_service_pb2.UndoMoveResponse]
     """Takes the newest meld, lay-off or moved wild of the turn back (R11.4)."""
     WatchTable: _aio.UnaryStreamMultiCallable[_table_service_pb2.WatchTableRequest, _table_service_pb2.WatchTableResponse]
-    """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate."""
+    """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
+    match is over and told, with UNAUTHENTICATED when the token expires, with PERMISSION_DENIED when its seat is given back.
+    """
     PlayTable: _aio.StreamStreamMultiCallable[_table_service_pb2.PlayTableRequest, _table_service_pb2.PlayTableResponse]
-    """A seat's two-way stream: the same as SubmitMoves, UndoMove, ListLegalMoves and WatchTable together, at less cost a move."""
+    """A seat's two-way stream: the same as SubmitMoves, UndoMove, ListLegalMoves and WatchTable together, at less cost a move. Ends as
+    WatchTable does, and when the client closes its side. One opened after the match waits for the time of a heartbeat, so that
+    a request that got no answer can be repeated.
+    """
     GetRecord: _aio.UnaryUnaryMultiCallable[_table_service_pb2.GetRecordRequest, _table_service_pb2.GetRecordResponse]
     """The finished deals, to be replayed and checked."""
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Tables in the store; any call may go to any replica.
+    """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
 
     A player proves its seat with the token of JoinTable in the metadata `authorization: Bearer <token>`. Without a token the
     public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`:
@@ -128,7 +137,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.JoinTableRequest,
         context: _aio.ServicerContext[_table_service_pb2.JoinTableRequest, _abc.Awaitable[_table_service_pb2.JoinTableResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.JoinTableResponse]:
-        """Takes a seat. The match starts when the last seat is taken."""
+        """Takes a seat, for whoever comes first. The match starts when the last seat is taken. Of a running match a seat that was left can
+        be taken: the new player goes on with its cards.
+        """
 
     @_abc_1.abstractmethod
     def RenewToken(
@@ -146,7 +157,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.LeaveTableRequest,
         context: _aio.ServicerContext[_table_service_pb2.LeaveTableRequest, _abc.Awaitable[_table_service_pb2.LeaveTableResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.LeaveTableResponse]:
-        """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once."""
+        """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once.
+        Nobody is made to leave: the service has no clock for turns.
+        """
 
     @_abc_1.abstractmethod
     def GetView(
@@ -186,7 +199,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.WatchTableRequest,
         context: _aio.ServicerContext[_table_service_pb2.WatchTableRequest, _abc.AsyncIterator[_table_service_pb2.WatchTableResponse]],
     ) -> _abc.AsyncIterator[_table_service_pb2.WatchTableResponse]:
-        """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate."""
+        """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
+        match is over and told, with UNAUTHENTICATED when the token expires, with PERMISSION_DENIED when its seat is given back.
+        """
 
     @_abc_1.abstractmethod
     def PlayTable(
@@ -194,7 +209,10 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _abc.AsyncIterator[_table_service_pb2.PlayTableRequest],
         context: _aio.ServicerContext[_abc.AsyncIterator[_table_service_pb2.PlayTableRequest], _abc.AsyncIterator[_table_service_pb2.PlayTableResponse]],
     ) -> _abc.AsyncIterator[_table_service_pb2.PlayTableResponse]:
-        """A seat's two-way stream: the same as SubmitMoves, UndoMove, ListLegalMoves and WatchTable together, at less cost a move."""
+        """A seat's two-way stream: the same as SubmitMoves, UndoMove, ListLegalMoves and WatchTable together, at less cost a move. Ends as
+        WatchTable does, and when the client closes its side. One opened after the match waits for the time of a heartbeat, so that
+        a request that got no answer can be repeated.
+        """
 
     @_abc_1.abstractmethod
     def GetRecord(

@@ -119,7 +119,9 @@ Global___SideView: _TypeAlias = SideView  # noqa: Y015
 
 @_typing.final
 class View(_message.Message):
-    """What one seat may know of a deal, or what everybody may know (the public view, without `seat`)."""
+    """What one seat may know of a deal, or what everybody may know (the public view, without `seat`). Of the running deal; of the last
+    once the match is over.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
