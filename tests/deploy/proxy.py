@@ -44,7 +44,15 @@ async def proxy(folder: Path, endpoints: Iterable[tuple[str, int]]) -> AsyncIter
     configuration = _configured(folder, port)
     made = Proxy(folder, port)
     made.tell(endpoints)
-    with (folder / "log").open("wb") as log:
+    async with running(configuration, port):
+        yield made
+
+
+@contextlib.asynccontextmanager
+async def running(configuration: Path, port: int) -> AsyncIterator[None]:
+    """An Envoy with this configuration, which listens at the port; its log stands beside the configuration."""
+    text = configuration.with_name("log")
+    with text.open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             *(envoy(), "--config-path", configuration, "--concurrency", "1", "--disable-hot-restart"),
             *("--log-level", "warning"),
@@ -55,9 +63,9 @@ async def proxy(folder: Path, endpoints: Iterable[tuple[str, int]]) -> AsyncIter
     try:
         async with asyncio.timeout(_PATIENCE):
             while not _listens(port):
-                assert process.returncode is None, (folder / "log").read_text()[-2000:]
+                assert process.returncode is None, text.read_text()[-2000:]
                 await asyncio.sleep(0.05)
-        yield made
+        yield
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
