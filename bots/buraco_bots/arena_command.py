@@ -49,7 +49,7 @@ def arena(bots: str, seats: str, rule_set: str, target: int, matches: int, seed:
     try:
         result = statistics(contest(PRESETS_BY_ID[rule_set], (first, second), int(seats), seed, target, matches))
     except BotFault as fault:
-        raise click.ClickException(str(fault)) from None
+        raise click.ClickException(fault.told()) from None
     seconds = time.perf_counter() - began
     values = _values(result, names, seconds)
     if as_json:

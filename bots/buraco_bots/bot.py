@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Protocol
@@ -36,6 +37,18 @@ BotFactory = Callable[[Random], Bot]
 class BotFault(Exception):
     """A bot broke its contract: it raised an error, or chose what is no legal move. Names the bot and the fault."""
 
+    def __init__(self, message: str, error: Exception | None = None) -> None:
+        """`error`: what the bot raised, caught by its caller, with whose line the traceback begins."""
+        super().__init__(message)
+        #: The lines of the bot that led to the error, innermost last, as in a traceback; empty where it raised none.
+        self.lines = (
+            "" if error is None else "".join(traceback.format_list(traceback.extract_tb(error.__traceback__)[1:]))
+        )
+
+    def told(self) -> str:
+        """The fault, and where in the bot it is."""
+        return f"{self}\n{self.lines}".rstrip()
+
 
 def make(factory: BotFactory, random: Random) -> Bot:
     """A bot of its factory. Raises BotFault."""
@@ -43,7 +56,7 @@ def make(factory: BotFactory, random: Random) -> Bot:
         return factory(random)
     except Exception as error:
         name = getattr(factory, "__name__", repr(factory))
-        raise BotFault(f"{name} could not be made: {type(error).__name__}: {error}") from error
+        raise BotFault(f"{name} could not be made: {type(error).__name__}: {error}", error) from error
 
 
 def ask(bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> Move:
@@ -55,7 +68,7 @@ def ask(bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> Move:
     try:
         choice = bot.choose(view, offered)
     except Exception as error:
-        raise BotFault(f"{name} failed: {type(error).__name__}: {error}") from error
+        raise BotFault(f"{name} failed: {type(error).__name__}: {error}", error) from error
     # The type counts too: two moves without cards, DrawStock and TakePile, are equal tuples.
     if not any([move is choice or (move == choice and type(move) is type(choice)) for move in offered]):
         raise BotFault(f"{name} chose {choice!r}, which is no legal move")

@@ -153,7 +153,7 @@ class Fleet:
             await self._leave(sitting)
         except BotFault as fault:
             outcome = "bot_failed"
-            _log.error("%s: leaving: %s", sitting, fault)
+            _log.error("%s: leaving: %s", sitting, fault.told())
             await self._leave(sitting)
         except BuracoError as error:
             outcome = "seat_lost"

@@ -8,9 +8,11 @@ import json
 import secrets
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import click
+from google.protobuf import json_format
 from rich.console import Console
 
 from buraco_bots.bot import BotFault
@@ -28,6 +30,13 @@ from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 METRICS: Final = ("buraco_moves_total", "buraco_deals_finished_total", "buraco_matches_finished_total")
 """The metrics shown after a match at a server of one's own."""
 MAX_TARGET: Final = 1_000_000
+
+
+def _in_a_folder(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
+    """Before the match and not after it: a file that cannot be there."""
+    if file is not None and not file.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(file.parent)!r}")
+    return file
 
 
 @click.command(
@@ -51,6 +60,12 @@ MAX_TARGET: Final = 1_000_000
 @click.option("--seed", metavar="TEXT", help="The same seed gives the same match.  [default: a new one]")
 @click.option("--server", metavar="HOST:PORT", help="Server to play at.  [default: one started for the match]")
 @access_options
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=_in_a_folder,
+    help="Write the finished match to this file, for `buraco replay`.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def match(
     bots: str,
@@ -59,6 +74,7 @@ def match(
     target: int | None,
     seed: str | None,
     server: str | None,
+    record: Path | None,
     as_json: bool,
     **access: Any,
 ) -> None:
@@ -81,6 +97,8 @@ def match(
     with _failures(), _terminable(), _server(server) as (address, metrics_address):
         report = asyncio.run(_play(address, reach, contest, _progress(address, names, as_json=as_json)))
         metrics = _metrics(metrics_address)
+        if record is not None:
+            record.write_text(json_format.MessageToJson(report.record, preserving_proto_field_name=True) + "\n")
     if as_json:
         click.echo(json.dumps(to_json(report, metrics), indent=2))
     else:
@@ -139,7 +157,9 @@ def _failures() -> Iterator[None]:
         yield
     except (ServerFailed, OSError) as failure:
         raise click.ClickException(str(failure)) from None
-    except (BuracoError, BotFault, RecordWrong) as failure:
+    except BotFault as fault:
+        raise click.ClickException(f"the match failed: {fault.told()}") from None
+    except (BuracoError, RecordWrong) as failure:
         raise click.ClickException(f"the match failed: {failure}") from None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from buraco.v1 import table_pb2
+from buraco.v1 import table_pb2, table_service_pb2
 from buraco_bots.codec import match_from_message, move_from_message, rule_set_from_message
 from buraco_rules.deal import Deal, Ending
 from buraco_rules.dealing import deal_match
@@ -61,6 +61,8 @@ class MatchReport:
     rule_set: str
     target: int
     seed: str
+    record: table_service_pb2.GetRecordResponse
+    """Of all deals, as the service gave it."""
     deals: tuple[DealReport, ...]
     winner: int | None
     """The side; None for a draw."""

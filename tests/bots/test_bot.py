@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from random import Random
 
@@ -48,9 +49,12 @@ def test_other_kind_of_move() -> None:
 
 
 def test_error() -> None:
-    """An error inside a bot is the bot's fault, with what it was."""
-    with pytest.raises(BotFault, match="Scripted failed: ZeroDivisionError: by nothing"):
+    """An error inside a bot is the bot's fault, with what it was and where in the bot, and no line of ours."""
+    with pytest.raises(BotFault, match="Scripted failed: ZeroDivisionError: by nothing") as caught:
         ask(Scripted(ZeroDivisionError("by nothing")), VIEW, [DrawStock()], 0)
+    first, second, *_ = caught.value.told().splitlines()
+    assert first == str(caught.value)
+    assert re.fullmatch(rf'  File "{re.escape(__file__)}", line \d+, in choose', second)
 
 
 def test_wild_to_and_fro() -> None:

@@ -255,7 +255,7 @@ def test_server_does_not_start(tmp_path: Path) -> None:
 
 
 def test_broken_bot(tmp_path: Path) -> None:
-    """A bot of one's own that fails is named with its error, and all that was started is stopped."""
+    """A bot of one's own that fails is named with its error and its line, and all that was started is stopped."""
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     (tmp_path / "my_bots.py").write_text(
@@ -265,7 +265,9 @@ def test_broken_bot(tmp_path: Path) -> None:
     )
     answer = run("--bots", "random,my_bots:Stuck", "--target", "0", cwd=tmp_path, TMPDIR=str(temporary))
     assert answer.returncode == 1
-    assert answer.stderr == "Error: the match failed: Stuck failed: RuntimeError: out of ideas\n"
+    first, second, *_ = answer.stderr.splitlines()
+    assert first == "Error: the match failed: Stuck failed: RuntimeError: out of ideas"
+    assert second == f'  File "{tmp_path}/my_bots.py", line 3, in choose'
     address = re.search(r"Table \w+ at ([\d.]+:\d+)", answer.stdout)
     assert address
     assert not listening(address[1])
@@ -292,3 +294,21 @@ def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
     assert errors.strip() == "Aborted!"
     assert not listening(address[1])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_record(tmp_path: Path) -> None:
+    """--record leaves what `buraco replay` shows: the match that the score sheet was of."""
+    answer = run("--target", "0", "--seed", "kept", "--record", "kept.json", cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    shown = subprocess.run(
+        [BURACO, "replay", "kept.json"], capture_output=True, text=True, check=False, timeout=TIMEOUT, cwd=tmp_path
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert re.findall(r"^Turn (\d+),", shown.stdout, re.MULTILINE)[-1:] == re.findall(r"(\d+) turns,", answer.stdout)
+
+
+def test_record_nowhere(tmp_path: Path) -> None:
+    """A record that could not be written is refused before the match and not after it."""
+    answer = run("--record", "nowhere/kept.json", cwd=tmp_path)
+    assert answer.returncode == 2
+    assert "Invalid value for '--record': there is no folder 'nowhere'" in answer.stderr
