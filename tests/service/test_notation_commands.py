@@ -266,7 +266,7 @@ def test_tampered_json(change: object, problem: str) -> None:
         (b"", "1:1: the header 'RuleSet' is missing"),
         (b"hello", "1:1: expected a header or a turn, not 'hello'"),
         (b"{", "1:2: no JSON: "),
-        (b'{\n "deals": [1,]}', "2:14: no JSON: "),
+        (b'{\n "deals": [1 2]}', "2:14: no JSON: "),
         (b"{" + b'"a":{' * 100_000, "not GetRecord's answer: nested too deeply"),
         (b'{"deals": ' + b"[" * 100_000, "not GetRecord's answer: nested too deeply"),
         (b'{"deals": ' + b"9" * 5000 + b"}", "not GetRecord's answer: "),
