@@ -26,7 +26,7 @@ from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_rules.moves import DrawStock
 from buraco_service.codec.moves import move_to_pb
 from buraco_service.configuration.loading import load
-from buraco_service.serving.listening import StartError
+from buraco_service.serving.listening import StartError, reserved
 from buraco_service.workers import restarts, supervisor
 from buraco_service.workers.supervisor import Supervisor
 from tests.service.announcing import PATIENCE, Announcing
@@ -274,6 +274,18 @@ async def serving(log_stream: Announcing) -> set[int]:
     """The workers, once a supervisor in this process says that they serve."""
     await log_stream.wait_for(lambda: bool(log_stream.lines("serving")), START)
     return workers_of(os.getpid())
+
+
+def test_a_port_of_a_single_process_before() -> None:
+    """Connections that a single process has just closed do not keep the port from the workers that follow it."""
+    with socket.create_server(("127.0.0.1", 0)) as before:
+        port: int = before.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            served, _ = before.accept()
+            served.close()  # whoever closes first has to wait
+            assert client.recv(1) == b""
+    with reserved("127.0.0.1", port) as found:
+        assert found == port
 
 
 async def test_giving_up(tmp_path: Path, log_stream: Announcing, monkeypatch: pytest.MonkeyPatch) -> None:

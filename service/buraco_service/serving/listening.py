@@ -92,6 +92,8 @@ def _bound(host: str, port: int) -> socket.socket:
     holder = socket.socket(family, socket.SOCK_STREAM)
     try:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        # Else the last connections of a single process that served here keep the port for a minute.
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(address)
     except BaseException:
         holder.close()
