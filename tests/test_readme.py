@@ -1,18 +1,13 @@
 """The README says what is true: its tables are made from the code, its programs run."""
 
-import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from buraco_bots.fleet_metrics import FleetMetrics
+from buraco_bots.local_server import local_server
 from buraco_rules.presets import PRESETS
 from buraco_service.configuration.specs import settings_table
 from buraco_service.observing.metrics import Metrics
@@ -96,9 +91,9 @@ def test_the_python_client_example_plays_a_deal(tmp_path: Path) -> None:
     program = next(block for block in blocks("python") if "BuracoClient" in block)
     script = tmp_path / "example.py"
     script.write_text(program)
-    with serving(tmp_path) as address:
+    with local_server() as server:
         run = subprocess.run(
-            [sys.executable, str(script), address], capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, str(script), server.address], capture_output=True, text=True, timeout=60, check=False
         )
     assert run.returncode == 0, run.stderr
     assert re.fullmatch(r"scores \[-?\d+, -?\d+\]\n", run.stdout)
@@ -118,28 +113,3 @@ def test_the_bot_example_plays_a_match(tmp_path: Path) -> None:
     )
     assert run.returncode == 0, run.stderr
     assert len(json.loads(run.stdout)["deals"]) == 1
-
-
-@contextlib.contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """`buraco serve` on free ports, as the README starts it otherwise; gives its address."""
-    ready = folder / "ready.json"
-    environment = os.environ | {
-        "BURACO_PORT": "0",
-        "BURACO_METRICS_PORT": "0",
-        "BURACO_STORE": f"sqlite:///{folder}/tables.db",
-        "BURACO_READY_FILE": str(ready),
-    }
-    with subprocess.Popen(
-        [sys.executable, "-m", "buraco_service", "serve"], env=environment, stderr=subprocess.DEVNULL
-    ) as server:
-        try:
-            deadline = time.monotonic() + 30
-            while not ready.exists():
-                if server.poll() is not None or time.monotonic() > deadline:
-                    pytest.fail("the server did not start")
-                time.sleep(0.02)
-            yield json.loads(ready.read_text())["address"]
-        finally:
-            server.terminate()
-            assert server.wait(30) == 0

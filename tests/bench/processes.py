@@ -1,17 +1,14 @@
 """What is measured runs in processes of its own."""
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
 
-_START = 60.0
+from tests.servers import service
 
 
 def processor_seconds(pid: int, *, with_children: bool = False) -> float:
@@ -31,35 +28,15 @@ def resident_bytes(pid: int) -> int:
         return 0
 
 
-def start_service(
-    ready: Path, *options: str, output: IO[bytes] | None = None, **environment: str
-) -> subprocess.Popen[bytes]:
-    """Starts `buraco serve` with these options and these settings alone; `ready` is its ready file."""
-    command = [sys.executable, "-m", "buraco_service", "serve", "--ready-file", str(ready), *options]
-    others = {name: value for name, value in os.environ.items() if not name.startswith("BURACO_")}
-    return subprocess.Popen(command, env=others | environment, stdout=output, stderr=output)
-
-
-def when_ready(process: subprocess.Popen[bytes], ready: Path) -> dict[str, Any]:
-    """What the ready file says, as soon as it is there. Raises SystemExit when the service does not start."""
-    deadline = time.monotonic() + _START
-    while not ready.exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise SystemExit("the service did not start")
-        time.sleep(0.02)
-    said: dict[str, Any] = json.loads(ready.read_text())
-    return said
-
-
 @contextlib.contextmanager
 def service_process(store: str | None = None) -> Iterator[tuple[str, int]]:
     """`buraco serve` in a process of its own: its address and process id. No store named: a new SQLite file."""
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.json"
         options = ["--port", "0", "--metrics-port", "0", "--store", store or f"sqlite:///{folder}/bench.db"]
-        with start_service(ready, *options, "--log-level", "error") as process:
+        with service.start(ready, *options, "--log-level", "error") as process:
             try:
-                yield when_ready(process, ready)["address"], process.pid
+                yield service.when_ready(process, ready)["address"], process.pid
             finally:
                 process.terminate()
                 process.wait(30)

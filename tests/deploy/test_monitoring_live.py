@@ -16,8 +16,9 @@ from deploy.grafana.dashboard import DASHBOARD
 
 from buraco_client import BuracoClient, BuracoError
 from tests.deploy.prometheus import Prometheus, check, running
+from tests.servers.service import START
 from tests.servers.valkey import DURABLE, Valkey
-from tests.service.programs import START, Program, get
+from tests.service.programs import Program, get
 
 pytestmark = pytest.mark.monitoring
 

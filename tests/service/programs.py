@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import os
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import grpc
 import grpc.aio
 from grpc_reflection.v1alpha import reflection_pb2_grpc
 
-START: Final = 60.0
-"""Seconds that a program may take to start, on a machine that does much else."""
+from tests.servers import service
+from tests.servers.service import START
 
 
 class Program:
@@ -37,25 +34,21 @@ class Program:
         that runs the program. `module`: what is run instead of the service's own.
         """
         self._ready = folder / "ready.json"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("BURACO_")}
         with contextlib.ExitStack() as until_started:
-            self.process = subprocess.Popen(
-                [*prefix, sys.executable, "-m", module, "serve", "--ready-file", str(self._ready), *arguments],
-                cwd=folder,
-                env={**kept, "BURACO_PORT": "0", "BURACO_METRICS_PORT": "0", **environment},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE if log is None else until_started.enter_context(log.open("a")),
-                text=True,
+            self.process = service.start(
+                self._ready,
+                *arguments,
+                output=subprocess.PIPE,
+                log=subprocess.PIPE if log is None else until_started.enter_context(log.open("a")),
+                folder=folder,
+                prefix=prefix,
+                module=module,
+                environment={"BURACO_PORT": "0", "BURACO_METRICS_PORT": "0", **environment},
             )
 
     async def ready(self) -> dict[str, Any]:
         """What the ready file says, once the program serves."""
-        async with asyncio.timeout(START):
-            while not self._ready.exists():
-                assert self.process.poll() is None, self.process.communicate()[1]
-                await asyncio.sleep(0.02)
-        found: dict[str, Any] = json.loads(self._ready.read_text())
-        return found
+        return await asyncio.to_thread(service.when_ready, self.process, self._ready)
 
     async def end(self) -> tuple[int, str, str]:
         """Exit status, output and logs, once the program has ended."""

@@ -29,8 +29,9 @@ from buraco_service.configuration.loading import load
 from buraco_service.serving.listening import StartError, reserved
 from buraco_service.workers import restarts, supervisor
 from buraco_service.workers.supervisor import Supervisor
+from tests.servers.service import START
 from tests.service.announcing import PATIENCE, Announcing
-from tests.service.programs import START, Program, get, reflected
+from tests.service.programs import Program, get, reflected
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux spreads connections over the listeners")
 

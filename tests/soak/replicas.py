@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from buraco_bots.scraping import scrape
-from tests.bench.processes import processor_seconds, resident_bytes, start_service, when_ready
+from tests.bench.processes import processor_seconds, resident_bytes
+from tests.servers import service
 
 _LIMITS = {"max-watches": 100_000, "max-peer-watches": 100_000, "max-concurrent-calls": 100_000}
 _STOP = 60.0
@@ -42,7 +43,7 @@ class Replica:
         self._environment = environment
         self._ready = folder / f"{name}.ready"
         self._log = folder / f"{name}.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[str] | None = None
         self._used = 0.0
         self._used_at_start = 0.0
         self._counted: Counter[str] = Counter()
@@ -54,8 +55,10 @@ class Replica:
         ports = [address.rpartition(":")[2] for address in (self.address, self.metrics_address)]
         where = ("--port", ports[0], "--metrics-port", ports[1])
         with self._log.open("ab") as output:
-            self._process = start_service(self._ready, *where, *self._options, output=output, **self._environment)
-        said = when_ready(self._process, self._ready)
+            self._process = service.start(
+                self._ready, *where, *self._options, environment=self._environment, output=output, log=output
+            )
+        said = service.when_ready(self._process, self._ready)
         self.address, self.metrics_address = said["address"], said["metrics_address"]
         self.lives += 1
         self._used_at_start = processor_seconds(self._process.pid)
