@@ -27,6 +27,7 @@ from buraco_rules.position_notation import format_position, parse_position
 from buraco_rules.presets import PRESETS_BY_ID
 from buraco_rules.record_notation import format_record, parse_record
 from buraco_rules.records import MatchRecord, record_deal
+from buraco_rules.records import replay as replay_record
 from buraco_rules.scoring import score_deal
 from buraco_rules.shuffle import mixed_seed
 from buraco_rules.violations import VIOLATION_TEXT, Violation
@@ -161,6 +162,39 @@ def test_replay_of_one_deal() -> None:
     ]
     result = run("replay", "-", "--deal", "3", stdin=text)
     assert (result.exit_code, result.stderr) == (2, "Error: standard input: there is no deal 3; there are 1, 2\n")
+
+
+def test_positions_of_a_replay() -> None:
+    """Each position of a deal comes as a text that `explain` takes: before the first move of a turn, or after some."""
+    record, _ = match_played()
+    deal = record.deals[1]
+    steps = list(replay_record(record, deal))
+    turn, made = 0, 0
+    for step in steps:
+        made = made + 1 if step.before.turn.number == turn else 0
+        turn = step.before.turn.number
+        place = f"{turn}.{made}" if made else str(turn)
+        told = run("replay", "-", "--deal", "2", "--position", place, stdin=format_record(record))
+        assert (told.exit_code, told.stdout) == (0, format_position(step.before) + "\n")
+        explained = run("explain", "-", stdin=told.stdout)
+        assert f"Turn {turn}, seat {step.before.seat_to_move} is to move" in explained.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--position", "3"], "say which of the 2 deals: --deal NUMBER"),
+        (["--position", "0", "--deal", "1"], "there is no turn 0"),
+        (["--position", "10", "--deal", "1"], "there is no turn 10"),
+        (["--position", "1.99", "--deal", "1"], "moves: 1.0 to 1."),
+        (["--position", "1.", "--deal", "1"], "'1.' is no turn, such as 12, or 12.1 after one of its moves"),
+    ],
+)
+def test_no_position(options: list[str], problem: str) -> None:
+    """A place that the deal does not have is bad input, and what there is is told."""
+    result = run("replay", "-", *options, stdin=format_record(match_played()[0]))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert problem in result.stderr
 
 
 def test_replay_quietly() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import click
 
@@ -15,7 +16,7 @@ from buraco_rules.events import Event
 from buraco_rules.match import match_result
 from buraco_rules.move_notation import format_move, normal_move, parse_move
 from buraco_rules.moves import DrawStock, Move, TakePile
-from buraco_rules.position_notation import parse_position
+from buraco_rules.position_notation import format_position, parse_position
 from buraco_rules.reading import NotationFaults
 from buraco_rules.record_notation import format_record
 from buraco_rules.records import DealRecord, MatchRecord, Step
@@ -48,12 +49,36 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
+class Place(NamedTuple):
+    """A place in a deal."""
+
+    turn: int
+    moves: int
+    """Of the turn, made before."""
+
+
+def _place(_: click.Context, __: click.Parameter, value: str | None) -> Place | None:
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is no turn, such as 12, or 12.1 after one of its moves")
+    return Place(int(found[1]), int(found[2] or 0))
+
+
 @click.command()
 @click.argument("file")
 @click.option("--deal", "number", type=click.IntRange(min=1), help="Only the deal of this number.")
 @click.option("--quiet", is_flag=True, help="Only the scores.")
 @click.option("--notation", is_flag=True, help="Only the record in its text notation, whatever the form of FILE.")
-def replay(file: str, number: int | None, quiet: bool, notation: bool) -> None:
+@click.option(
+    "--position",
+    "place",
+    metavar="TURN[.MOVES]",
+    callback=_place,
+    help="Only the position in this turn, after so many of its moves, as `buraco explain` takes it.",
+)
+def replay(file: str, number: int | None, quiet: bool, notation: bool, place: Place | None) -> None:
     """Print a recorded match turn by turn.
 
     FILE is a record in text notation, or an answer of GetRecord as JSON or in its binary form; - is the standard input.
@@ -74,7 +99,9 @@ def replay(file: str, number: int | None, quiet: bool, notation: bool) -> None:
             numbers = ", ".join([str(deal.deal_number) for deal in record.deals])
             raise BadInput(f"{_name_of(file)}: there is no deal {number}; there are {numbers}")
         record = record._replace(deals=deals)
-    if notation:
+    if place is not None:
+        _say([_position_at(record, place)])
+    elif notation:
         _say(format_record(record).splitlines())
     else:
         _say(_match_lines(record, quiet=quiet))
@@ -190,6 +217,19 @@ def _deal_lines(record: MatchRecord, deal: DealRecord, *, quiet: bool) -> Iterat
     result = match_result(end)
     if result is not None:
         yield "The match is over: " + ("a draw" if result.winner is None else f"side {result.winner} wins")
+
+
+def _position_at(record: MatchRecord, place: Place) -> str:
+    if len(record.deals) > 1:
+        raise click.UsageError(f"say which of the {len(record.deals)} deals: --deal NUMBER")
+    for turn in _turns(list(replay_deal(record, record.deals[0]))):
+        if turn[0].before.turn.number == place.turn:
+            if place.moves >= len(turn):
+                raise BadInput(
+                    f"turn {place.turn} has {len(turn)} moves: {place.turn}.0 to {place.turn}.{len(turn) - 1}"
+                )
+            return format_position(turn[place.moves].before)
+    raise BadInput(f"there is no turn {place.turn}")
 
 
 def _turns(steps: list[Step]) -> Iterator[list[Step]]:
