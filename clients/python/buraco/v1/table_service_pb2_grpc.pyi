@@ -69,8 +69,8 @@ class TableServiceStub:
     """Takes the newest meld, lay-off or moved wild of the turn back (R11.4)."""
     WatchTable: _aio.UnaryStreamMultiCallable[_table_service_pb2.WatchTableRequest, _table_service_pb2.WatchTableResponse]
     """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
-    match is over and told, with UNAUTHENTICATED when the token it was opened with expires (a fresh one is for a stream opened
-    anew), with PERMISSION_DENIED when its seat is given back.
+    match is over and told; with UNAUTHENTICATED when something happens after the token it was opened with has expired (a fresh one
+    is for a stream opened anew); with PERMISSION_DENIED when its seat is given back.
     """
     PlayTable: _aio.StreamStreamMultiCallable[_table_service_pb2.PlayTableRequest, _table_service_pb2.PlayTableResponse]
     """A seat's two-way stream: the same as SubmitMoves, UndoMove, ListLegalMoves and WatchTable together, at less cost a move. Ends as
@@ -201,8 +201,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_table_service_pb2.WatchTableRequest, _abc.AsyncIterator[_table_service_pb2.WatchTableResponse]],
     ) -> _abc.AsyncIterator[_table_service_pb2.WatchTableResponse]:
         """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
-        match is over and told, with UNAUTHENTICATED when the token it was opened with expires (a fresh one is for a stream opened
-        anew), with PERMISSION_DENIED when its seat is given back.
+        match is over and told; with UNAUTHENTICATED when something happens after the token it was opened with has expired (a fresh one
+        is for a stream opened anew); with PERMISSION_DENIED when its seat is given back.
         """
 
     @_abc_1.abstractmethod
