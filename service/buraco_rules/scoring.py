@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from buraco_rules.deal import CLOSING_BONUS, NO_POT_PENALTY, UNUSED_POT_PENALTY, Deal, Ending, Phase
-from buraco_rules.melds import Meld, buraco_points, card_points
+from buraco_rules.deal import CLOSING_BONUS, NO_POT_PENALTY, UNUSED_POT_PENALTY, Deal, Ending, Phase, Side
+from buraco_rules.melds import buraco_points, card_points
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.scores import DealScore, ScoreLine, ScoreLineKind, SideScore
 
@@ -16,14 +16,18 @@ def score_deal(deal: Deal) -> DealScore:
 
 def table_points(deal: Deal, side: int) -> int:
     """What a side would count now with its hands left out: all but what hidden cards decide."""
-    melds = _points_of_melds(deal.rules, deal.sides[side].melds)
-    return melds + sum([line.points for line in _bonuses_and_penalties(deal, side)])
+    return _table_points(deal.rules, deal.sides[side], _has_closed(deal, side))
 
 
 @lru_cache(1024)
-def _points_of_melds(rules: RuleSet, melds: tuple[Meld, ...]) -> int:
-    """Remembered, because melds are looked at more often than they change."""
-    return sum([card_points(rules, meld.cards) + buraco_points(rules, meld.buraco) for meld in melds])
+def _table_points(rules: RuleSet, own: Side, closed: bool) -> int:
+    """Remembered, because sides are looked at more often than they change."""
+    melds = sum([card_points(rules, meld.cards) + buraco_points(rules, meld.buraco) for meld in own.melds])
+    return melds + sum([line.points for line in _bonuses_and_penalties(rules, own, closed=closed)])
+
+
+def _has_closed(deal: Deal, side: int) -> bool:
+    return deal.ending is Ending.CLOSED and deal.seat_to_move & 1 == side
 
 
 def _side_score(deal: Deal, side: int) -> SideScore:
@@ -42,12 +46,11 @@ def _lines(deal: Deal, side: int) -> Iterator[ScoreLine]:
     for seat in range(side, deal.seats, 2):
         if deal.hands[seat]:
             yield ScoreLine(ScoreLineKind.HAND, -card_points(rules, deal.hands[seat]), seat=seat)
-    yield from _bonuses_and_penalties(deal, side)
+    yield from _bonuses_and_penalties(rules, own, closed=_has_closed(deal, side))
 
 
-def _bonuses_and_penalties(deal: Deal, side: int) -> Iterator[ScoreLine]:
-    rules, own = deal.rules, deal.sides[side]
-    if deal.ending is Ending.CLOSED and deal.seat_to_move & 1 == side:
+def _bonuses_and_penalties(rules: RuleSet, own: Side, *, closed: bool) -> Iterator[ScoreLine]:
+    if closed:
         yield ScoreLine(ScoreLineKind.CLOSING, CLOSING_BONUS)
     if not own.pots_taken:
         yield ScoreLine(ScoreLineKind.NO_POT, -NO_POT_PENALTY)

@@ -18,12 +18,12 @@ _LARGEST_REMEMBERED: Final = 64
 
 def meld_to_pb(meld: Meld) -> deal_pb2.Meld:
     """A meld."""
-    return deal_pb2.Meld.FromString(_to_bytes(meld))
+    return deal_pb2.Meld.FromString(meld_bytes(meld))
 
 
 def put_meld(pb: deal_pb2.Meld, meld: Meld) -> None:
     """Write a meld into an empty message: where it shall stand, for copying messages costs more than making them."""
-    pb.MergeFromString(_to_bytes(meld))
+    pb.MergeFromString(meld_bytes(meld))
 
 
 def meld_from_pb(meld: deal_pb2.Meld, path: Path, faults: Faults) -> Meld | None:
@@ -37,7 +37,8 @@ def meld_from_pb(meld: deal_pb2.Meld, path: Path, faults: Faults) -> Meld | None
 
 
 @lru_cache(_REMEMBERED)
-def _to_bytes(meld: Meld) -> bytes:
+def meld_bytes(meld: Meld) -> bytes:
+    """A meld, serialised."""
     pb: Untyped = deal_pb2.Meld(
         low_position=meld.low_position, wild_index=meld.wild_index, stays_dirty=meld.stays_dirty
     )

@@ -7,20 +7,38 @@ from functools import lru_cache
 from typing import Final
 
 from buraco.v1 import deal_pb2
-from buraco_rules.deal import Deal, Match, Turn, UndoStep
-from buraco_service.codec.fields import Untyped
-from buraco_service.codec.melds import put_meld
+from buraco_rules.cards import JOKER
+from buraco_rules.deal import Deal, Ending, Match, Phase, Turn, UndoStep
+from buraco_service.codec.melds import meld_bytes
 from buraco_service.codec.rule_sets import rule_set_bytes
 from buraco_service.codec.sides import side_field
-from buraco_service.codec.wire import cards_field, field, tag
+from buraco_service.codec.wire import field, list_heads, number, number_tag, numbers, tag
 
 _RULE_SET: Final = tag(deal_pb2.Snapshot.RULE_SET_FIELD_NUMBER)
 _DEAL: Final = tag(deal_pb2.Snapshot.DEAL_FIELD_NUMBER)
-_STOCK: Final = tag(deal_pb2.Deal.STOCK_FIELD_NUMBER)
-_PILE: Final = tag(deal_pb2.Deal.PILE_FIELD_NUMBER)
-_POTS: Final = tag(deal_pb2.Deal.POTS_FIELD_NUMBER)
-_HANDS: Final = tag(deal_pb2.Deal.HANDS_FIELD_NUMBER)
-_CARDS: Final = tag(deal_pb2.Cards.CARDS_FIELD_NUMBER)
+
+_STOCK: Final = list_heads(deal_pb2.Deal.STOCK_FIELD_NUMBER)
+_PILE: Final = list_heads(deal_pb2.Deal.PILE_FIELD_NUMBER)
+_POTS: Final = list_heads(deal_pb2.Deal.POTS_FIELD_NUMBER, deal_pb2.Cards.CARDS_FIELD_NUMBER)
+_HANDS: Final = list_heads(deal_pb2.Deal.HANDS_FIELD_NUMBER, deal_pb2.Cards.CARDS_FIELD_NUMBER)
+_SEAT_TO_MOVE: Final = numbers(deal_pb2.Deal.SEAT_TO_MOVE_FIELD_NUMBER, 3)
+_PHASE: Final = numbers(deal_pb2.Deal.PHASE_FIELD_NUMBER, max(Phase))
+_ENDING: Final = numbers(deal_pb2.Deal.ENDING_FIELD_NUMBER, max(Ending))
+
+_TURN: Final = tag(deal_pb2.Deal.TURN_FIELD_NUMBER)
+_TURN_NUMBER: Final = number_tag(deal_pb2.Turn.NUMBER_FIELD_NUMBER)
+_TURN_LOCKED: Final = numbers(deal_pb2.Turn.LOCKED_CARD_FIELD_NUMBER, JOKER)
+_TURN_MUST_MELD: Final = numbers(deal_pb2.Turn.MUST_MELD_FIELD_NUMBER, JOKER)
+_TURN_ATTEMPT: Final = numbers(deal_pb2.Turn.OPENING_ATTEMPT_FIELD_NUMBER, True)
+_TURN_UNDO: Final = tag(deal_pb2.Turn.UNDO_FIELD_NUMBER)
+
+_STEP_MELD: Final = number_tag(deal_pb2.UndoStep.MELD_FIELD_NUMBER)
+_STEP_BEFORE: Final = tag(deal_pb2.UndoStep.BEFORE_FIELD_NUMBER)
+_STEP_CARDS: Final = list_heads(deal_pb2.UndoStep.CARDS_FIELD_NUMBER)
+_STEP_LOCKED: Final = numbers(deal_pb2.UndoStep.LOCKED_CARD_FIELD_NUMBER, JOKER)
+_STEP_MUST_MELD: Final = numbers(deal_pb2.UndoStep.MUST_MELD_FIELD_NUMBER, JOKER)
+_STEP_UNPLAYED_POT: Final = numbers(deal_pb2.UndoStep.UNPLAYED_POT_FIELD_NUMBER, True)
+
 _REMEMBERED: Final = 4096
 
 
@@ -49,41 +67,41 @@ def match_to_pb(match: Match) -> deal_pb2.Match:
 
 def _deal_bytes(deal: Deal) -> bytes:
     first, second = deal.sides
-    pb: Untyped = deal_pb2.Deal(seat_to_move=deal.seat_to_move)
-    pb.phase = deal.phase
-    pb.ending = deal.ending
-    _put_turn(pb.turn, deal.turn)
     return b"".join(
         [
-            cards_field(_STOCK, deal.stock),
-            cards_field(_PILE, deal.pile),
-            *[field(_POTS, cards_field(_CARDS, pot)) for pot in deal.pots],
-            *[field(_HANDS, cards_field(_CARDS, hand)) for hand in deal.hands],
+            _STOCK[len(deal.stock)] + bytes(deal.stock),
+            _PILE[len(deal.pile)] + bytes(deal.pile),
+            *[_POTS[len(pot)] + bytes(pot) for pot in deal.pots],
+            *[_HANDS[len(hand)] + bytes(hand) for hand in deal.hands],
             side_field(first),
             side_field(second),
-            pb.SerializeToString(),
+            _SEAT_TO_MOVE[deal.seat_to_move],
+            _PHASE[deal.phase],
+            field(_TURN, _turn_bytes(deal.turn)),
+            _ENDING[deal.ending],
         ]
     )
 
 
-def _put_turn(pb: Untyped, turn: Turn) -> None:
-    number, locked_card, must_meld, opening_attempt, undo = turn
-    pb.number = number
-    if locked_card:
-        pb.locked_card = locked_card
-    if must_meld:
-        pb.must_meld = must_meld
-    if opening_attempt:
-        pb.opening_attempt = True
-    for step in undo:
-        _put_undo_step(pb.undo.add(), step)
+def _turn_bytes(turn: Turn) -> bytes:
+    turn_number, locked_card, must_meld, opening_attempt, undo = turn
+    said = (
+        number(_TURN_NUMBER, turn_number)
+        + _TURN_LOCKED[locked_card]
+        + _TURN_MUST_MELD[must_meld]
+        + _TURN_ATTEMPT[opening_attempt]
+    )
+    return said + b"".join([field(_TURN_UNDO, _undo_step_bytes(step)) for step in undo]) if undo else said
 
 
-def _put_undo_step(pb: Untyped, step: UndoStep) -> None:
-    pb.meld = step.meld
-    if step.before is not None:
-        put_meld(pb.before, step.before)
-    pb.cards.extend(step.cards)
-    pb.locked_card = step.locked_card
-    pb.must_meld = step.must_meld
-    pb.unplayed_pot = step.unplayed_pot
+def _undo_step_bytes(step: UndoStep) -> bytes:
+    meld, before, cards, locked_card, must_meld, unplayed_pot = step
+    return (
+        number(_STEP_MELD, meld)
+        + (b"" if before is None else field(_STEP_BEFORE, meld_bytes(before)))
+        + _STEP_CARDS[len(cards)]
+        + bytes(cards)
+        + _STEP_LOCKED[locked_card]
+        + _STEP_MUST_MELD[must_meld]
+        + _STEP_UNPLAYED_POT[unplayed_pot]
+    )

@@ -4,17 +4,30 @@ from functools import lru_cache
 from typing import Final
 
 from buraco.v1 import view_pb2
-from buraco_rules.deal import Match
-from buraco_rules.view import SideView, View
+from buraco_rules.cards import JOKER
+from buraco_rules.deal import Ending, Match, Phase
+from buraco_rules.view import NextAction, SideView, View
+from buraco_service.codec.cards import MAX_CARDS
 from buraco_service.codec.fields import Untyped
 from buraco_service.codec.melds import put_meld
 from buraco_service.codec.rule_sets import rule_set_bytes
 from buraco_service.codec.snapshots import match_to_pb
-from buraco_service.codec.wire import cards_field, field, tag
+from buraco_service.codec.wire import field, list_heads, number, number_tag, numbers, tag
 
-_HAND: Final = tag(view_pb2.View.HAND_FIELD_NUMBER)
-_PILE: Final = tag(view_pb2.View.PILE_FIELD_NUMBER)
+_SEAT: Final = numbers(view_pb2.View.SEAT_FIELD_NUMBER, 3, optional=True)
+_HAND: Final = list_heads(view_pb2.View.HAND_FIELD_NUMBER)
+_STOCK_COUNT: Final = numbers(view_pb2.View.STOCK_COUNT_FIELD_NUMBER, MAX_CARDS)
+_PILE_COUNT: Final = numbers(view_pb2.View.PILE_COUNT_FIELD_NUMBER, MAX_CARDS)
+_PILE: Final = list_heads(view_pb2.View.PILE_FIELD_NUMBER)
+_SEAT_TO_MOVE: Final = numbers(view_pb2.View.SEAT_TO_MOVE_FIELD_NUMBER, 3)
+_PHASE: Final = numbers(view_pb2.View.PHASE_FIELD_NUMBER, max(Phase))
+_TURN_NUMBER: Final = number_tag(view_pb2.View.TURN_NUMBER_FIELD_NUMBER)
+_LOCKED_CARD: Final = numbers(view_pb2.View.LOCKED_CARD_FIELD_NUMBER, JOKER)
+_MUST_MELD: Final = numbers(view_pb2.View.MUST_MELD_FIELD_NUMBER, JOKER)
+_OPENING_ATTEMPT: Final = numbers(view_pb2.View.OPENING_ATTEMPT_FIELD_NUMBER, True)
+_ENDING: Final = numbers(view_pb2.View.ENDING_FIELD_NUMBER, max(Ending))
 _RULE_SET: Final = tag(view_pb2.View.RULE_SET_FIELD_NUMBER)
+_STARTER: Final = numbers(view_pb2.View.STARTER_FIELD_NUMBER, 3)
 _REMEMBERED: Final = 4096
 
 
@@ -25,35 +38,29 @@ def view_to_pb(view: View) -> view_pb2.View:
 
 def view_bytes(view: View) -> bytes:
     """A view, serialised."""
-    pb: Untyped = view_pb2.View(
-        seat=view.seat,
-        stock_count=view.stock_count,
-        pile_count=view.pile_count,
-        pot_counts=view.pot_counts,
-        seat_to_move=view.seat_to_move,
-        turn_number=view.turn_number,
-        opening_attempt=view.opening_attempt,
-        starter=view.starter,
-    )
-    pb.phase = view.phase
-    pb.next_actions.extend(view.next_actions)
-    if view.locked_card:
-        pb.locked_card = view.locked_card
-    if view.must_meld:
-        pb.must_meld = view.must_meld
-    if view.ending:
-        pb.ending = view.ending
     first, second = view.sides
     return b"".join(
         [
-            pb.SerializeToString(),
-            cards_field(_HAND, view.hand),
-            cards_field(_PILE, view.pile),
+            b"" if view.seat is None else _SEAT[view.seat],
+            _HAND[len(view.hand)] + bytes(view.hand),
             _seats_fields(view.hand_counts),
             _side_field(first),
             _side_field(second),
+            _STOCK_COUNT[view.stock_count],
+            _PILE_COUNT[view.pile_count],
+            _PILE[len(view.pile)] + bytes(view.pile),
+            _pot_counts_field(view.pot_counts),
+            _SEAT_TO_MOVE[view.seat_to_move],
+            _PHASE[view.phase],
+            _next_actions_field(view.next_actions),
+            number(_TURN_NUMBER, view.turn_number),
+            _LOCKED_CARD[view.locked_card],
+            _MUST_MELD[view.must_meld],
+            _OPENING_ATTEMPT[view.opening_attempt],
+            _ENDING[view.ending],
             _match_field(view.match),
             field(_RULE_SET, rule_set_bytes(view.rules)),
+            _STARTER[view.starter],
         ]
     )
 
@@ -62,6 +69,19 @@ def view_bytes(view: View) -> bytes:
 def _seats_fields(hand_counts: tuple[int, ...]) -> bytes:
     seats = [view_pb2.SeatView(seat=seat, side=seat & 1, hand_count=count) for seat, count in enumerate(hand_counts)]
     return view_pb2.View(seats=seats).SerializeToString()
+
+
+@lru_cache(_REMEMBERED)
+def _pot_counts_field(pot_counts: tuple[int, ...]) -> bytes:
+    return view_pb2.View(pot_counts=pot_counts).SerializeToString()
+
+
+@lru_cache(_REMEMBERED)
+def _next_actions_field(next_actions: tuple[NextAction, ...]) -> bytes:
+    pb: Untyped = view_pb2.View()
+    pb.next_actions.extend(next_actions)
+    data: bytes = pb.SerializeToString()
+    return data
 
 
 @lru_cache(_REMEMBERED)

@@ -15,11 +15,16 @@ from buraco_service.codec.deals import deal_from_pb
 from buraco_service.codec.fields import says_more
 from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
 from buraco_service.codec.snapshots import match_to_pb, snapshot_bytes
-from buraco_service.codec.wire import field, tag
+from buraco_service.codec.wire import field, number, number_tag, numbers, tag
 from buraco_service.tables.state import Seat, TableState, TableValue
 
 _REMEMBERED: Final = 4096
+_UPDATED_AT: Final = tag(table_pb2.StoredTable.UPDATED_AT_FIELD_NUMBER)
+_STATE: Final = numbers(table_pb2.StoredTable.STATE_FIELD_NUMBER, max(TableState))
+_DEAL_REVISION: Final = number_tag(table_pb2.StoredTable.DEAL_REVISION_FIELD_NUMBER)
+_REVERSALS: Final = number_tag(table_pb2.StoredTable.REVERSALS_FIELD_NUMBER)
 _SNAPSHOT: Final = tag(table_pb2.StoredTable.SNAPSHOT_FIELD_NUMBER)
+_RESULT: Final = tag(table_pb2.StoredTable.RESULT_FIELD_NUMBER)
 
 
 class CorruptTable(Exception):
@@ -28,27 +33,28 @@ class CorruptTable(Exception):
 
 def encode(table: TableValue) -> bytes:
     """The bytes that a store keeps. The revision is not among them: the store counts it."""
-    message = table_pb2.StoredTable(
-        updated_at=_timestamp(table.updated_at),
-        state=_state(table.state),
-        deal_revision=table.deal_revision,
-        reversals=table.reversals,
-    )
+    # What seldom changes is remembered as bytes.
+    said = [
+        _settled(
+            table.id,
+            table.rules,
+            table.seats,
+            table.target_score,
+            table.stake,
+            table.created_at,
+            table.master_seed,
+            table.seeded_by_creator,
+        ),
+        field(_UPDATED_AT, _timestamp(table.updated_at).SerializeToString()),
+        _STATE[table.state],
+        number(_DEAL_REVISION, table.deal_revision),
+        number(_REVERSALS, table.reversals),
+    ]
+    if table.deal is not None:
+        said.append(field(_SNAPSHOT, snapshot_bytes(table.deal, with_rules=False)))
     if table.result is not None:
-        message.result.CopyFrom(result_to_pb(table.result, table))
-    # Fields may stand in any order, in pieces too: what seldom changes is remembered as bytes.
-    settled = _settled(
-        table.id,
-        table.rules,
-        table.seats,
-        table.target_score,
-        table.stake,
-        table.created_at,
-        table.master_seed,
-        table.seeded_by_creator,
-    )
-    snapshot = b"" if table.deal is None else field(_SNAPSHOT, snapshot_bytes(table.deal, with_rules=False))
-    return settled + message.SerializeToString() + snapshot
+        said.append(field(_RESULT, result_to_pb(table.result, table).SerializeToString()))
+    return b"".join(said)
 
 
 @lru_cache(_REMEMBERED)
