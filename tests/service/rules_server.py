@@ -20,7 +20,7 @@ from buraco_rules.events import Event
 from buraco_rules.presets import PRESETS
 from buraco_service.access.admission import Limits
 from buraco_service.access.api_keys import ApiKeys
-from buraco_service.codec.events import put_event
+from buraco_service.codec.events import event_bytes, redacted_event
 from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.interceptor import CallInterceptor
 from buraco_service.serving.rules_servicer import RulesServicer
@@ -82,9 +82,12 @@ def refusal_of(error: grpc.aio.AioRpcError) -> Refusal:
 
 def event_to_pb(event: Event) -> event_pb2.Event:
     """What happened, as a message of its own."""
-    pb = event_pb2.Event()
-    put_event(pb, event)
-    return pb
+    return event_pb2.Event.FromString(event_bytes(event))
+
+
+def redacted(event: event_pb2.Event, seat: int | None) -> event_pb2.Event:
+    """An event as the player at a seat may see it, or everybody (None)."""
+    return event_pb2.Event.FromString(redacted_event(event.SerializeToString(), seat))
 
 
 def cards_in(message: Message) -> Counter[int]:

@@ -9,14 +9,17 @@ from buraco_rules import events
 from buraco_rules.deal import Deal
 from buraco_rules.melds import Meld
 from buraco_rules.scores import DealScore
-from buraco_service.codec.events import redacted_event
+from buraco_service.codec.events import ends_match, event_bytes, redacted_event, seat_change
 from buraco_service.codec.melds import meld_to_pb
 from buraco_service.codec.scores import score_to_pb
 from tests.rules.playouts import played
-from tests.service.rules_server import cards_in, event_to_pb
+from tests.service.rules_server import cards_in, event_to_pb, redacted
 
 # Fields whose names differ, since a named tuple has methods of these names.
 NAMES = {"meld_index": "index", "size": "count"}
+
+
+SEAT_CHANGED = event_pb2.Event(seat_changed=event_pb2.SeatChanged(seat=1, player_name="Ada")).SerializeToString()
 
 
 def happened() -> Iterator[tuple[Deal, events.Event]]:
@@ -87,11 +90,11 @@ def test_what_the_rules_do_not_know_is_empty() -> None:
 
 
 def test_a_seat_sees_its_own_cards() -> None:
-    """The player a hidden card came to sees the event whole, as the same object."""
+    """The player a hidden card came to sees the event whole."""
     for _, event in happened():
         if isinstance(event, events.Drew | events.TookRest | events.PotTaken):
-            message = event_to_pb(event)
-            assert redacted_event(message, event.seat) is message
+            whole = event_bytes(event)
+            assert redacted_event(whole, event.seat) is whole
 
 
 @pytest.mark.parametrize("receiver", ["another seat", "the partner", "everybody"])
@@ -106,17 +109,15 @@ def test_others_see_no_hidden_card(receiver: str) -> None:
         if seat == event.seat:
             continue
         message = event_to_pb(event)
-        whole = message.SerializeToString()
-        redacted = redacted_event(message, seat)
-        assert not cards_in(redacted)
-        assert message.SerializeToString() == whole
+        shown = redacted(message, seat)
+        assert not cards_in(shown)
         which = message.WhichOneof("event")
-        assert redacted.WhichOneof("event") == which
-        assert getattr(redacted, str(which)).seat == event.seat
+        assert shown.WhichOneof("event") == which
+        assert getattr(shown, str(which)).seat == event.seat
         if isinstance(event, events.Drew):
-            assert redacted.drew.stock_count == event.stock_count
+            assert shown.drew.stock_count == event.stock_count
         else:
-            assert getattr(redacted, str(which)).count == event.size
+            assert getattr(shown, str(which)).count == event.size
         seen.add(type(event))
     assert seen == {events.Drew, events.TookRest, events.PotTaken}
 
@@ -129,24 +130,45 @@ def test_a_dealt_hand_is_for_its_seat() -> None:
         message = event_to_pb(event)
         message.dealt.commitment = b"c" * 32
         for seat, hand in enumerate(event.hands):
-            redacted = redacted_event(message, seat)
-            assert tuple(redacted.dealt.hand) == hand
-            assert not redacted.dealt.hands
-            assert redacted.dealt.commitment == b"c" * 32
-            assert redacted.dealt.upcard == event.upcard
-        public = redacted_event(message, None)
+            shown = redacted(message, seat)
+            assert tuple(shown.dealt.hand) == hand
+            assert not shown.dealt.hands
+            assert shown.dealt.commitment == b"c" * 32
+            assert shown.dealt.upcard == event.upcard
+        public = redacted(message, None)
         assert cards_in(public).total() == bool(event.upcard)
-        assert len(message.dealt.hands) == len(event.hands)
         # Once more changes nothing: a redacted event is safe to pass on.
-        assert redacted_event(public, None) == public
+        assert redacted(public, None) == public
 
 
 def test_what_all_see_is_passed_on_as_it_is() -> None:
-    """An event without hidden cards is the same object for everybody."""
+    """An event without hidden cards is the same for everybody."""
     hidden = (events.Dealt, events.Drew, events.TookRest, events.PotTaken)
     for _, event in happened():
         if not isinstance(event, hidden):
-            message = event_to_pb(event)
-            assert all(redacted_event(message, seat) is message for seat in (None, 0, 1, 2, 3))
-    seat_changed = event_pb2.Event(seat_changed=event_pb2.SeatChanged(seat=1, player_name="Ada"))
-    assert redacted_event(seat_changed, 0) is seat_changed
+            whole = event_bytes(event)
+            assert all(redacted_event(whole, seat) is whole for seat in (None, 0, 1, 2, 3))
+    assert redacted_event(SEAT_CHANGED, 0) is SEAT_CHANGED
+
+
+def test_what_hides_cards_is_known_by_its_first_byte() -> None:
+    """No kind of event is taken for one that hides cards, nor such a one for another."""
+    for kind in event_pb2.Event.DESCRIPTOR.fields:
+        message = event_pb2.Event()
+        getattr(message, kind.name).SetInParent()
+        whole = message.SerializeToString()
+        hides = kind.name in ("dealt", "drew", "took_rest", "pot_taken")
+        assert (redacted_event(whole, None) is not whole) == hides
+
+
+def test_what_streams_look_for() -> None:
+    """The end of a match and a seat taken or left are told from all other events."""
+    seen = set()
+    for _, event in happened():
+        whole = event_bytes(event)
+        assert ends_match(whole) == isinstance(event, events.MatchEnded)
+        assert seat_change(whole) is None
+        seen.add(type(event))
+    assert events.MatchEnded in seen
+    assert not ends_match(SEAT_CHANGED)
+    assert seat_change(SEAT_CHANGED) == event_pb2.SeatChanged(seat=1, player_name="Ada")

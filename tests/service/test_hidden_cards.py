@@ -21,14 +21,13 @@ from buraco_rules.seeing import view_of
 from buraco_rules.shuffle import server_seed
 from buraco_rules.turn import apply
 from buraco_rules.violations import IllegalMove
-from buraco_service.codec.events import redacted_event
 from buraco_service.codec.moves import move_from_pb
 from buraco_service.codec.views import view_to_pb
 from tests.rules.redealing import Kept, redealt
 from tests.service.announcing import Announcing
 from tests.service.knowledge import Watched
 from tests.service.refusals import refused
-from tests.service.rules_server import event_to_pb
+from tests.service.rules_server import event_to_pb, redacted
 from tests.service.scripts import Step, dealt, played
 from tests.service.serving import (
     END,
@@ -107,7 +106,7 @@ def what_stays(step: Step, receiver: int | None) -> Kept:
 
 def told(events: Sequence[Any], receiver: int | None) -> list[Any]:
     """Events as a receiver gets them."""
-    return [redacted_event(event_to_pb(event), receiver) for event in events]
+    return [redacted(event_to_pb(event), receiver) for event in events]
 
 
 class Game:

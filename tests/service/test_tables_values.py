@@ -17,13 +17,13 @@ from buraco_rules.shuffle import commitment, mixed_seed, server_seed
 from buraco_rules.violations import Violation
 from buraco_service.errors import ApiError
 from buraco_service.tables import changes
+from buraco_service.tables.entries import Entry, read_entry
 from buraco_service.tables.recent import MAX_ENTRIES, RecentTables
 from buraco_service.tables.state import Seat, TableState, TableValue
 from buraco_service.tables.stored import CorruptTable, decode, encode, table_to_pb
 from tests.service.scripts import CLASSIC, dealt, plain_turn, played, turns
 from tests.service.serving import SEED
 
-ENTRY = table_pb2.StoredEntry()
 NOW = 1_800_000_000.123456
 FIRST_SEED = "99411f24bfa9ee8e144e132c46b3b7d1f6d6bfbe2b82ab47b4963e43bfe8bdb6"
 MIXED_SEED = "7feec3ece5d2f319b3a4567cefbf5ee8b25c6e8fa9e354a3f491da9a3cad5420"
@@ -107,9 +107,12 @@ def test_entry_of_a_change() -> None:
     turn = plain_turn(dealt())
     change = changes.submit(table, turn.seat, turn.moves, NOW)
     assert change.table.revision == table.revision + 1
-    assert [move.seat for move in change.entry.moves] == [turn.seat] * 2
-    assert change.entry.events[0].drew.card == dealt().stock[-1]
+    payload = change.entry.payload()
+    stored = table_pb2.StoredEntry.FromString(payload)
+    assert [move.seat for move in stored.moves] == [turn.seat] * 2
+    assert stored.events[0].drew.card == dealt().stock[-1]
     assert change.ended is None
+    assert read_entry(change.entry.revision, payload) == change.entry
 
 
 def test_moves_after_the_end_of_a_deal() -> None:
@@ -234,7 +237,7 @@ def at(revision: int, table_id: str = "a") -> TableValue:
 
 def revisions(recent: RecentTables, after: int, table_id: str = "a") -> list[int]:
     """The changes that are remembered after a revision."""
-    return [revision for revision, _ in recent.entries_after(table_id, after)]
+    return [entry.revision for entry in recent.entries_after(table_id, after)]
 
 
 def test_recent_keeps_the_newest() -> None:
@@ -244,7 +247,7 @@ def test_recent_keeps_the_newest() -> None:
     recent.put(at(3))
     recent.put(at(2))
     assert recent.get("a") == at(3)
-    recent.put(at(4), ENTRY)
+    recent.put(at(4), Entry(4))
     assert recent.get("a") == at(4)
     recent.forget("a")
     assert recent.get("a") is None
@@ -255,13 +258,13 @@ def test_recent_entries_have_no_gaps() -> None:
     """Changes are told only as far as they follow without a gap, in order, also where they came out of order."""
     recent = RecentTables()
     for revision in (1, 2, 5, 4, 7):
-        recent.put(at(revision), ENTRY)
+        recent.put(at(revision), Entry(revision))
     assert revisions(recent, 0) == [1, 2]
     assert revisions(recent, 2) == []
     assert revisions(recent, 3) == [4, 5]
     assert revisions(recent, 6) == [7]
     assert revisions(recent, 7) == []
-    recent.put(at(3), ENTRY)
+    recent.put(at(3), Entry(3))
     assert revisions(recent, 0) == [1, 2, 3, 4, 5]
 
 
@@ -275,6 +278,6 @@ def test_recent_is_bounded() -> None:
     assert recent.get("b") is None
     assert recent.get("a") is not None
     for revision in range(1, MAX_ENTRIES + 11):
-        recent.put(at(revision), ENTRY)
+        recent.put(at(revision), Entry(revision))
     assert revisions(recent, 9) == []
     assert revisions(recent, 10) == list(range(11, MAX_ENTRIES + 11))

@@ -4,25 +4,45 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from buraco.v1 import move_pb2
-from buraco_rules.cards import ACE, ACE_HIGH
+from buraco_rules.cards import ACE, ACE_HIGH, JOKER
 from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
 from buraco_service.codec.cards import card_from_pb, cards_from_pb
-from buraco_service.codec.fields import Faults, FieldErrors, Untyped
+from buraco_service.codec.fields import Faults, FieldErrors
+from buraco_service.codec.wire import field, list_heads, number, number_tag, numbers, tag
 
 MAX_MOVES: Final = 256
 """In one request: more than any turn has."""
 
+_DRAW_STOCK: Final = field(tag(move_pb2.Move.DRAW_STOCK_FIELD_NUMBER), b"")
+_TAKE_PILE: Final = field(tag(move_pb2.Move.TAKE_PILE_FIELD_NUMBER), b"")
+
+_LAY_MELD: Final = tag(move_pb2.Move.LAY_MELD_FIELD_NUMBER)
+_LAY_MELD_CARDS: Final = list_heads(move_pb2.LayMeld.CARDS_FIELD_NUMBER)
+_LAY_MELD_WILD: Final = numbers(move_pb2.LayMeld.WILD_POSITION_FIELD_NUMBER, ACE_HIGH, optional=True)
+
+_LAY_OFF: Final = tag(move_pb2.Move.LAY_OFF_FIELD_NUMBER)
+_LAY_OFF_MELD: Final = number_tag(move_pb2.LayOff.MELD_FIELD_NUMBER)
+_LAY_OFF_CARDS: Final = list_heads(move_pb2.LayOff.CARDS_FIELD_NUMBER)
+_LAY_OFF_WILD: Final = numbers(move_pb2.LayOff.WILD_POSITION_FIELD_NUMBER, ACE_HIGH, optional=True)
+
+_MOVE_WILD: Final = tag(move_pb2.Move.MOVE_WILD_FIELD_NUMBER)
+_MOVE_WILD_MELD: Final = number_tag(move_pb2.MoveWild.MELD_FIELD_NUMBER)
+_MOVE_WILD_WILD: Final = numbers(move_pb2.MoveWild.WILD_POSITION_FIELD_NUMBER, ACE_HIGH)
+
+_DISCARD: Final = tuple(
+    [move_pb2.Move(discard=move_pb2.Discard(card=card)).SerializeToString() for card in range(JOKER + 1)]  # type: ignore[arg-type]
+)
+"""By card."""
+
 
 def move_to_pb(move: Move) -> move_pb2.Move:
     """A move."""
-    pb = move_pb2.Move()
-    put_move(pb, move)
-    return pb
+    return move_pb2.Move.FromString(move_bytes(move))
 
 
-def put_move(pb: Untyped, move: Move) -> None:
-    """Write a move into an empty message."""
-    _PUT[type(move)](pb, move)
+def move_bytes(move: Move) -> bytes:
+    """A move, serialised."""
+    return _BYTES[type(move)](move)
 
 
 def move_from_pb(move: move_pb2.Move) -> Move:
@@ -51,38 +71,30 @@ def moves_from_pb(moves: Sequence[move_pb2.Move], field: str = "moves") -> tuple
     return tuple(read)
 
 
-def _put_draw_stock(pb: Untyped, move: DrawStock) -> None:
-    pb.draw_stock.SetInParent()
+def _draw_stock(move: DrawStock) -> bytes:
+    return _DRAW_STOCK
 
 
-def _put_take_pile(pb: Untyped, move: TakePile) -> None:
-    pb.take_pile.SetInParent()
+def _take_pile(move: TakePile) -> bytes:
+    return _TAKE_PILE
 
 
-def _put_lay_meld(pb: Untyped, move: LayMeld) -> None:
-    laid = pb.lay_meld
-    laid.SetInParent()
-    laid.cards.extend(move.cards)
-    if move.wild_position is not None:
-        laid.wild_position = move.wild_position
+def _lay_meld(move: LayMeld) -> bytes:
+    cards = _LAY_MELD_CARDS[len(move.cards)] + bytes(move.cards)
+    return field(_LAY_MELD, cards if move.wild_position is None else cards + _LAY_MELD_WILD[move.wild_position])
 
 
-def _put_lay_off(pb: Untyped, move: LayOff) -> None:
-    laid = pb.lay_off
-    laid.meld = move.meld
-    laid.cards.extend(move.cards)
-    if move.wild_position is not None:
-        laid.wild_position = move.wild_position
+def _lay_off(move: LayOff) -> bytes:
+    laid = number(_LAY_OFF_MELD, move.meld) + _LAY_OFF_CARDS[len(move.cards)] + bytes(move.cards)
+    return field(_LAY_OFF, laid if move.wild_position is None else laid + _LAY_OFF_WILD[move.wild_position])
 
 
-def _put_move_wild(pb: Untyped, move: MoveWild) -> None:
-    moved = pb.move_wild
-    moved.meld = move.meld
-    moved.wild_position = move.wild_position
+def _move_wild(move: MoveWild) -> bytes:
+    return field(_MOVE_WILD, number(_MOVE_WILD_MELD, move.meld) + _MOVE_WILD_WILD[move.wild_position])
 
 
-def _put_discard(pb: Untyped, move: Discard) -> None:
-    pb.discard.card = move.card
+def _discard(move: Discard) -> bytes:
+    return _DISCARD[move.card]
 
 
 def _draw_stock_from_pb(move: move_pb2.Move, faults: Faults) -> Move:
@@ -123,13 +135,13 @@ def _place(place: int, field: str, faults: Faults) -> int:
     return place
 
 
-_PUT: Final[dict[type, Callable[[Untyped, Any], None]]] = {
-    DrawStock: _put_draw_stock,
-    TakePile: _put_take_pile,
-    LayMeld: _put_lay_meld,
-    LayOff: _put_lay_off,
-    MoveWild: _put_move_wild,
-    Discard: _put_discard,
+_BYTES: Final[dict[type, Callable[[Any], bytes]]] = {
+    DrawStock: _draw_stock,
+    TakePile: _take_pile,
+    LayMeld: _lay_meld,
+    LayOff: _lay_off,
+    MoveWild: _move_wild,
+    Discard: _discard,
 }
 _FROM_PB: Final[dict[str, Callable[[move_pb2.Move, Faults], Move]]] = {
     "draw_stock": _draw_stock_from_pb,

@@ -30,10 +30,10 @@ from buraco_rules.violations import IllegalMove
 from buraco_service.codec import wire
 from buraco_service.codec.cards import cards_from_pb
 from buraco_service.codec.deals import match_from_pb
-from buraco_service.codec.events import put_event
+from buraco_service.codec.events import event_bytes
 from buraco_service.codec.fields import Faults, Untyped
 from buraco_service.codec.melds import put_meld
-from buraco_service.codec.moves import moves_from_pb, put_move
+from buraco_service.codec.moves import move_bytes, moves_from_pb
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.scores import score_to_pb
 from buraco_service.codec.snapshots import snapshot_bytes, snapshot_to_pb
@@ -49,7 +49,10 @@ MAX_ARRANGED: Final = 15
 """Cards of one ArrangeMeld request; no meld has more."""
 _DRAWN: Final = -1
 """As the starter: to be drawn from the seed."""
+_LEGAL: Final = pb.ValidateMovesResponse(legal=True).SerializeToString()
+_EVENTS: Final = wire.tag(pb.ValidateMovesResponse.EVENTS_FIELD_NUMBER)
 _SNAPSHOT: Final = wire.tag(pb.ValidateMovesResponse.SNAPSHOT_FIELD_NUMBER)
+_MOVES: Final = wire.tag(pb.RulesServiceListLegalMovesResponse.MOVES_FIELD_NUMBER)
 
 
 class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
@@ -77,7 +80,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         seed = request.seed if given else secrets.token_bytes(SEED_BYTES)
         deal, dealt = deal_match(rules, request.seats, seed, match)
         response = pb.DealResponse(snapshot=snapshot_to_pb(deal), commitment=commitment(seed), seed=seed)
-        put_event(response.events.add(), dealt)
+        response.events.add().MergeFromString(event_bytes(dealt))
         response.events[0].dealt.commitment = response.commitment
         return response
 
@@ -112,27 +115,22 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
                 return refusal
             happened += events
         self._metrics.moves(rules.id, "accepted", len(moves))
-        response = pb.ValidateMovesResponse(legal=True)
-        for event in happened:
-            put_event(response.events.add(), event)
         snapshot = snapshot_bytes(deal)
         self._positions.answered(snapshot, deal)
-        return response.SerializeToString() + wire.field(_SNAPSHOT, snapshot)
+        told = [wire.field(_EVENTS, event_bytes(event)) for event in happened]
+        return b"".join([_LEGAL, *told, wire.field(_SNAPSHOT, snapshot)])
 
-    async def ListLegalMoves(
+    async def ListLegalMoves(  # type: ignore[override]
         self, request: pb.RulesServiceListLegalMovesRequest, context: _Context
-    ) -> pb.RulesServiceListLegalMovesResponse:
+    ) -> bytes:
         """See the contract."""
         problems = Problems()
         deal = self._position(request, problems)
         _check_seat(request.seat, request.snapshot, problems)
         problems.refuse()
         assert deal is not None, "or it had been refused"
-        response = pb.RulesServiceListLegalMovesResponse()
-        if request.seat == deal.seat_to_move:
-            for move in legal_moves(deal):
-                put_move(response.moves.add(), move)
-        return response
+        moves = legal_moves(deal) if request.seat == deal.seat_to_move else []
+        return b"".join([wire.field(_MOVES, move_bytes(move)) for move in moves])
 
     async def ScoreDeal(self, request: pb.ScoreDealRequest, context: _Context) -> pb.ScoreDealResponse:
         """See the contract."""

@@ -15,8 +15,9 @@ from buraco_rules.shuffle import SEED_BYTES
 from buraco_service import errors
 from buraco_service.access.admission import current_caller, let_speak
 from buraco_service.access.seat_tokens import SeatClaims, bearer
-from buraco_service.codec.moves import move_to_pb, moves_from_pb
+from buraco_service.codec.moves import move_bytes, moves_from_pb
 from buraco_service.codec.views import view_to_pb
+from buraco_service.codec.wire import field, number, number_tag, tag
 from buraco_service.observing.current_call import current_call
 from buraco_service.requests import Problems, is_table_id, page_size_of, request_id_of, requested_rules, table_id_of
 from buraco_service.tables.feed import Feeds
@@ -26,6 +27,9 @@ from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables, legal_moves_of, seat_of
 
 Context = grpc.aio.ServicerContext[Any, Any]
+
+_REVISION: Final = number_tag(pb.TableServiceListLegalMovesResponse.REVISION_FIELD_NUMBER)
+_MOVES: Final = tag(pb.TableServiceListLegalMovesResponse.MOVES_FIELD_NUMBER)
 
 MAX_NAME: Final = 64
 MAX_ENTROPY_BYTES: Final = 64
@@ -124,19 +128,18 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         view = None if table.deal is None else view_to_pb(view_of(table.deal, seat))
         return pb.TableServiceGetViewResponse(revision=table.revision, view=view)
 
-    async def ListLegalMoves(
+    # Answers that are put together or remembered as bytes, and messages of the streams, are handed on as bytes.
+    async def ListLegalMoves(  # type: ignore[override]
         self, request: pb.TableServiceListLegalMovesRequest, context: Context
-    ) -> pb.TableServiceListLegalMovesResponse:
+    ) -> bytes:
         """See the contract."""
         table_id = table_id_of(request.table_id)
         claims = self._seat_holder(context)
         table = await self._tables.get(table_id)
         moves = legal_moves_of(table, seat_of(table, claims))
-        return pb.TableServiceListLegalMovesResponse(
-            revision=table.revision, moves=[move_to_pb(move) for move in moves]
-        )
+        listed = [field(_MOVES, move_bytes(move)) for move in moves]
+        return b"".join([number(_REVISION, table.revision), *listed])
 
-    # Answers that are remembered as bytes, and messages of the streams, are handed on as bytes.
     async def SubmitMoves(self, request: pb.SubmitMovesRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
         problems = Problems()

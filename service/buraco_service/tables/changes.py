@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from buraco.v1 import event_pb2, table_pb2
+from buraco.v1 import event_pb2
 from buraco_rules.deal import Deal, Match
 from buraco_rules.dealing import deal_match
 from buraco_rules.events import DealEnded, Dealt, Event, MatchEnded, WildMoved
@@ -15,8 +15,8 @@ from buraco_rules.turn import apply_for
 from buraco_rules.undo import undo
 from buraco_rules.violations import VIOLATION_TEXT, IllegalMove, Violation
 from buraco_service import errors
-from buraco_service.codec.events import put_event
-from buraco_service.codec.moves import put_move
+from buraco_service.codec.events import event_bytes
+from buraco_service.tables.entries import Entry, seat_move
 from buraco_service.tables.state import Seat, TableState, TableValue
 
 FREE_REVERSALS: Final = 256
@@ -30,8 +30,7 @@ class Change(NamedTuple):
 
     table: TableValue
     """After the change, its revision included."""
-    entry: table_pb2.StoredEntry
-    """What happened, unredacted."""
+    entry: Entry
     ended: Deal | None = None
     """The deal that ended by it."""
 
@@ -98,13 +97,13 @@ def join(
         raise errors.failed_precondition("SEAT_TAKEN", "the seat is taken", {"seat": str(seat)})
     # Once the match runs, a substitute must not be able to change the deals to come.
     added = entropy if table.state is TableState.WAITING else table.seats[seat].entropy
-    joined = _advanced(table, now, seats=_with_seat(table, seat, Seat(player_name, token_id, now, added)))
-    events = [event_pb2.Event(seat_changed=event_pb2.SeatChanged(seat=seat, player_name=player_name))]
+    joined = table.advanced(now, seats=_with_seat(table, seat, Seat(player_name, token_id, now, added)))
+    events = [_seat_changed(seat, player_name)]
     if joined.state is TableState.WAITING and len(free) == 1:
         match = Match(target_score=table.target_score, starter=-1)
         joined, dealt = _dealt(joined._replace(state=TableState.PLAYING), match)
         events.append(dealt)
-    return Change(joined, table_pb2.StoredEntry(events=events)), seat
+    return Change(joined, Entry(joined.revision, tuple(events))), seat
 
 
 def leave(table: TableValue, seat: int, now: float) -> Change:
@@ -112,16 +111,15 @@ def leave(table: TableValue, seat: int, now: float) -> Change:
     if table.state is TableState.FINISHED:
         raise errors.failed_precondition("TABLE_FINISHED", "the match is over")
     kept = Seat(entropy=table.seats[seat].entropy) if table.state is TableState.PLAYING else Seat()
-    left = _advanced(table, now, seats=_with_seat(table, seat, kept))
-    event = event_pb2.Event(seat_changed=event_pb2.SeatChanged(seat=seat))
-    return Change(left, table_pb2.StoredEntry(events=[event]))
+    left = table.advanced(now, seats=_with_seat(table, seat, kept))
+    return Change(left, Entry(left.revision, (_seat_changed(seat, ""),)))
 
 
 def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> Change:
     """Moves of one seat, all or none. A deal that ends is followed by the next one at once."""
     deal = running_deal(table)
     events: list[Event] = []
-    entry = table_pb2.StoredEntry()
+    played: list[bytes] = []
     for index, move in enumerate(moves):
         if deal.ending:
             raise RuleBroken([Violation.DEAL_OVER], index)
@@ -130,20 +128,19 @@ def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> C
         except IllegalMove as illegal:
             raise RuleBroken(illegal.violations, index) from None
         events += happened
-        put_move(entry.moves.add(seat=seat).move, move)
+        played.append(seat_move(seat, move))
     to_and_fro = sum([isinstance(event, WildMoved) and event.meld.wild_index is not None for event in events])
-    after = _reversed(_advanced(table, now, deal=deal), to_and_fro)
-    for event in events:
-        _put_event(entry.events.add(), event, table)
+    after = _reversed(table.advanced(now, deal=deal), to_and_fro)
+    told = [_told(event, table) for event in events]
     if not deal.ending:
-        return Change(after, entry)
+        return Change(after, Entry(after.revision, tuple(told), tuple(played)))
     last = events[-1]
     if isinstance(last, MatchEnded):
         after = after._replace(state=TableState.FINISHED, result=MatchResult(last.winner, last.scores))
     else:
         after, dealt = _dealt(after, next_match(deal))
-        entry.events.append(dealt)
-    return Change(after, entry, ended=deal)
+        told.append(dealt)
+    return Change(after, Entry(after.revision, tuple(told), tuple(played)), ended=deal)
 
 
 def take_back(table: TableValue, seat: int, now: float) -> Change:
@@ -155,10 +152,8 @@ def take_back(table: TableValue, seat: int, now: float) -> Change:
         before, happened = undo(deal)
     except IllegalMove as illegal:
         raise RuleBroken(illegal.violations) from None
-    entry = table_pb2.StoredEntry(undo=True)
-    for event in happened:
-        _put_event(entry.events.add(), event, table)
-    return Change(_reversed(_advanced(table, now, deal=before), 1), entry)
+    after = _reversed(table.advanced(now, deal=before), 1)
+    return Change(after, Entry(after.revision, tuple([_told(event, table) for event in happened]), undo=True))
 
 
 def running_deal(table: TableValue) -> Deal:
@@ -173,18 +168,6 @@ def running_deal(table: TableValue) -> Deal:
 def entropies(table: TableValue) -> tuple[bytes, ...]:
     """What each seat's player added to the shuffles."""
     return tuple(seat.entropy for seat in table.seats)
-
-
-def _advanced(
-    table: TableValue, now: float, *, seats: tuple[Seat, ...] | None = None, deal: Deal | None = None
-) -> TableValue:
-    """The table one revision on. Its time never runs backwards, whatever the clocks of the replicas say."""
-    return table._replace(
-        seats=table.seats if seats is None else seats,
-        deal=table.deal if deal is None else deal,
-        updated_at=max(now, table.updated_at),
-        revision=table.revision + 1,
-    )
 
 
 def _reversed(table: TableValue, times: int) -> TableValue:
@@ -202,18 +185,19 @@ def _reversed(table: TableValue, times: int) -> TableValue:
     return table._replace(reversals=reversals)
 
 
-def _dealt(table: TableValue, match: Match) -> tuple[TableValue, event_pb2.Event]:
+def _dealt(table: TableValue, match: Match) -> tuple[TableValue, bytes]:
     """The table with the deal that `match` stands before; the change that deals it is the table's newest."""
     server = server_seed(table.master_seed, match.deal_number)
     deal, event = deal_match(table.rules, len(table.seats), mixed_seed(server, entropies(table)), match)
-    message = event_pb2.Event()
-    _put_event(message, event, table, server)
-    return table._replace(deal=deal, deal_revision=table.revision, reversals=0), message
+    return table._replace(deal=deal, deal_revision=table.revision, reversals=0), _told(event, table, server)
 
 
-def _put_event(message: event_pb2.Event, event: Event, table: TableValue, server: bytes = b"") -> None:
-    """Write an event with what only the table knows: commitment and seed of the deal, and where the stakes go."""
-    put_event(message, event)
+def _told(event: Event, table: TableValue, server: bytes = b"") -> bytes:
+    """An event with what only the table knows: commitment and seed of the deal, and where the stakes go."""
+    told = event_bytes(event)
+    if not isinstance(event, (Dealt, DealEnded, MatchEnded)):
+        return told
+    message = event_pb2.Event.FromString(told)
     if isinstance(event, Dealt):
         message.dealt.commitment = commitment(server)
     elif isinstance(event, DealEnded) and table.deal is not None:
@@ -222,6 +206,12 @@ def _put_event(message: event_pb2.Event, event: Event, table: TableValue, server
         message.match_ended.payouts.extend(
             payouts(MatchResult(event.winner, event.scores), len(table.seats), table.stake)
         )
+    return message.SerializeToString()
+
+
+def _seat_changed(seat: int, player_name: str) -> bytes:
+    changed = event_pb2.SeatChanged(seat=seat, player_name=player_name)
+    return event_pb2.Event(seat_changed=changed).SerializeToString()
 
 
 def _with_seat(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:

@@ -6,18 +6,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
-from google.protobuf.message import Message
-
-from buraco.v1 import event_pb2, table_pb2, table_service_pb2
+from buraco.v1 import table_service_pb2
 from buraco_rules.seeing import view_of
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
-from buraco_service.codec.events import redacted_event
+from buraco_service.codec.events import ends_match, seat_change
 from buraco_service.codec.views import view_bytes
 from buraco_service.codec.wire import field, tag
 from buraco_service.stores.base import HistoryGone, Subscription, TableNotFound
+from buraco_service.tables.entries import Entry, read_entry, told
 from buraco_service.tables.state import TableState, TableValue
-from buraco_service.tables.stored import entry_of, table_to_pb
+from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables, seat_of
 
 _PAGE: Final = 256
@@ -28,14 +27,14 @@ _TAGS: Final = {one.name: tag(one.number) for one in _Response.DESCRIPTOR.fields
 
 
 class Update(NamedTuple):
-    """A message for the watcher: the field of the stream's oneof, and its value."""
+    """A message for the watcher: the field of the stream's oneof, and its value, serialised."""
 
     field: str
-    message: Message
+    value: bytes
 
     def serialised(self) -> bytes:
         """As a PlayTableResponse, whose fields WatchTableResponse has under the same numbers as far as it has them."""
-        return field(_TAGS[self.field], self.message.SerializeToString())
+        return field(_TAGS[self.field], self.value)
 
 
 class Feed:
@@ -89,10 +88,10 @@ class Feed:
                     if woken and not self.behind():
                         break
                     entries = await self._logged()
-                for revision, entry in entries:
-                    if before is not None and revision >= before:
+                for entry in entries:
+                    if before is not None and entry.revision >= before:
                         return updates
-                    updates.append(Update("events", self._passed_on(revision, entry)))
+                    updates.append(Update("events", self._passed_on(entry)))
                 if not entries:
                     break
         except HistoryGone as gone:
@@ -131,17 +130,17 @@ class Feed:
     def heartbeat(self) -> Update:
         """The stream is alive."""
         self._sent()
-        return Update("heartbeat", table_service_pb2.Heartbeat(revision=self.revision))
+        return Update("heartbeat", table_service_pb2.Heartbeat(revision=self.revision).SerializeToString())
 
     def reconnect(self) -> Update:
         """The watcher is to open its stream anew."""
-        return Update("reconnect", table_service_pb2.Reconnect(revision=self.revision))
+        return Update("reconnect", table_service_pb2.Reconnect(revision=self.revision).SerializeToString())
 
-    def passed(self, revision: int, events: Iterable[event_pb2.Event]) -> None:
+    def passed(self, revision: int, events: Iterable[bytes]) -> None:
         """A change was sent in another way."""
         self._sent()
         self.revision = revision
-        self.over = any(event.HasField("match_ended") for event in events)
+        self.over = any(map(ends_match, events))
 
     def _sent(self) -> None:
         self._silent_until = asyncio.get_running_loop().time() + self._heartbeat
@@ -154,7 +153,7 @@ class Feed:
     async def _anew(self, oldest: int) -> list[Update]:
         """The state, since history can be resumed only after the revision `oldest`."""
         lost = table_service_pb2.HistoryGone(oldest_revision=oldest)
-        return [Update("history_gone", lost), self._state(await self._tables.get(self._table_id))]
+        return [Update("history_gone", lost.SerializeToString()), self._state(await self._tables.get(self._table_id))]
 
     async def _oldest(self) -> int:
         """The oldest revision after which history is still kept."""
@@ -174,28 +173,26 @@ class Feed:
         state = table_service_pb2.TableUpdate(table=table_to_pb(table))
         if table.deal is not None:
             state.view.MergeFromString(view_bytes(view_of(table.deal, self.seat)))
-        return Update("state", state)
+        return Update("state", state.SerializeToString())
 
-    async def _logged(self) -> list[tuple[int, table_pb2.StoredEntry]]:
+    async def _logged(self) -> list[Entry]:
         try:
             page = await self._tables.store.log(self._table_id, self.revision, _PAGE)
         except TableNotFound:
             raise errors.table_not_found(self._table_id) from None
-        return [(entry.revision, entry_of(entry.payload)) for entry in page]
+        return [read_entry(entry.revision, entry.payload) for entry in page]
 
-    def _passed_on(self, revision: int, entry: table_pb2.StoredEntry) -> table_pb2.Events:
-        events = [redacted_event(event, self.seat) for event in entry.events]
-        if revision > self._admitted_at and any(self._seat_was_left(event) for event in entry.events):
+    def _passed_on(self, entry: Entry) -> bytes:
+        if entry.revision > self._admitted_at and any(map(self._seat_was_left, entry.events)):
             raise errors.seat_not_yours("the seat was given back")
-        self.passed(revision, events)
-        return table_pb2.Events(revision=revision, events=events)
+        events = entry.events_for(self.seat)
+        self.passed(entry.revision, events)
+        return told(entry.revision, events)
 
-    def _seat_was_left(self, event: event_pb2.Event) -> bool:
+    def _seat_was_left(self, event: bytes) -> bool:
         """From here on the seat's hidden cards are another's."""
-        if not event.HasField("seat_changed"):
-            return False
-        left = event.seat_changed
-        return left.seat == self.seat and not left.player_name
+        change = seat_change(event)
+        return change is not None and change.seat == self.seat and not change.player_name
 
 
 class Feeds:

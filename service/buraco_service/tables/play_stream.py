@@ -12,14 +12,22 @@ from buraco_rules.seeing import view_of
 from buraco_service import errors
 from buraco_service.access.admission import charge_request
 from buraco_service.access.seat_tokens import SeatClaims
-from buraco_service.codec.moves import moves_from_pb, put_move
+from buraco_service.codec.moves import move_bytes, moves_from_pb
 from buraco_service.codec.views import view_bytes
+from buraco_service.codec.wire import field, number, number_tag, tag
 from buraco_service.requests import Problems, request_id_of
 from buraco_service.tables.changes import RuleBroken
+from buraco_service.tables.entries import told
 from buraco_service.tables.feed import Feed, Feeds, Update
 from buraco_service.tables.tables import Accepted, Tables, legal_moves_of
 
 Context = grpc.aio.ServicerContext[Any, Any]
+
+_REQUEST_ID: Final = tag(pb.PlayAnswer.REQUEST_ID_FIELD_NUMBER)
+_ACCEPTED: Final = tag(pb.PlayAnswer.ACCEPTED_FIELD_NUMBER)
+_TURN_REVISION: Final = number_tag(pb.PlayTurn.REVISION_FIELD_NUMBER)
+_TURN_VIEW: Final = tag(pb.PlayTurn.VIEW_FIELD_NUMBER)
+_TURN_MOVES: Final = tag(pb.PlayTurn.MOVES_FIELD_NUMBER)
 _FATAL: Final = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
 """Errors after which the stream can be of no use any more: they end it."""
 
@@ -113,10 +121,9 @@ class PlayStream:
                 if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
                     self._tables.metrics.refused(error.reason, error.metadata.get("limit", ""))
                 await self._catch_up()
-                answer = pb.PlayAnswer(request_id=request_id, error=_play_error(error))
+                answer = pb.PlayAnswer(request_id=request_id, error=_play_error(error)).SerializeToString()
             else:
-                answer = pb.PlayAnswer(request_id=request_id)
-                await self._put_accepted(answer.accepted, accepted)
+                answer = field(_REQUEST_ID, request_id.encode()) + field(_ACCEPTED, await self._accepted(accepted))
             await self._send([Update("answer", answer)])
             await self._send_turn()
 
@@ -135,14 +142,18 @@ class PlayStream:
         revision = request.revision if request.HasField("revision") else None
         return await self._tables.take_back(self._table_id, self._claims, revision, request_id, with_view=False)
 
-    async def _put_accepted(self, answer: pb.PlayAccepted, accepted: Accepted) -> None:
-        """Write the answer to a change, which carries its events unless they were sent before."""
-        said = pb.SubmitMovesResponse.FromString(accepted.answer)
-        await self._send(await self._feed.catch_up(before=said.revision))
-        answer.revision = said.revision
-        if self._feed.revision == said.revision - 1:
-            self._feed.passed(said.revision, said.events)
-            answer.events.extend(said.events)
+    async def _accepted(self, accepted: Accepted) -> bytes:
+        """The answer to a change, which carries its events unless they were sent before."""
+        if accepted.entry is None:
+            said = pb.SubmitMovesResponse.FromString(accepted.answer)
+            revision, events = said.revision, [event.SerializeToString() for event in said.events]
+        else:
+            revision, events = accepted.entry.revision, accepted.entry.events_for(self._claims.seat)
+        await self._send(await self._feed.catch_up(before=revision))
+        if self._feed.revision != revision - 1:
+            return told(revision, ())
+        self._feed.passed(revision, events)
+        return told(revision, events)
 
     async def _catch_up(self, *, woken: bool = False) -> None:
         updates = await self._feed.catch_up(woken=woken)
@@ -162,10 +173,9 @@ class PlayStream:
         if not moves or table.deal is None:
             return  # another's turn; or more has happened, and the next update is on its way
         self._turn_sent_at = revision
-        turn = pb.PlayTurn(revision=revision)
-        turn.view.MergeFromString(view_bytes(view_of(table.deal, self._claims.seat, moves)))
-        for move in moves:
-            put_move(turn.moves.add(), move)
+        view = view_bytes(view_of(table.deal, self._claims.seat, moves))
+        listed = [field(_TURN_MOVES, move_bytes(move)) for move in moves]
+        turn = b"".join([number(_TURN_REVISION, revision), field(_TURN_VIEW, view), *listed])
         await self._send([Update("turn", turn)])
 
     async def _send(self, updates: list[Update]) -> None:

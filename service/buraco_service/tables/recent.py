@@ -6,7 +6,7 @@ A change made on an outdated copy is refused by the store's compare-and-swap, an
 from collections import OrderedDict
 from typing import Final
 
-from buraco.v1 import table_pb2
+from buraco_service.tables.entries import Entry
 from buraco_service.tables.state import TableValue
 
 MAX_TABLES: Final = 4096
@@ -18,7 +18,7 @@ class RecentTables:
 
     def __init__(self, most: int = MAX_TABLES) -> None:
         self._most = most
-        self._tables: OrderedDict[str, tuple[TableValue, dict[int, table_pb2.StoredEntry]]] = OrderedDict()
+        self._tables: OrderedDict[str, tuple[TableValue, dict[int, Entry]]] = OrderedDict()
 
     def get(self, table_id: str) -> TableValue | None:
         """The copy of a table, perhaps outdated; None if there is none."""
@@ -28,12 +28,12 @@ class RecentTables:
         self._tables.move_to_end(table_id)
         return found[0]
 
-    def put(self, table: TableValue, entry: table_pb2.StoredEntry | None = None) -> None:
+    def put(self, table: TableValue, entry: Entry | None = None) -> None:
         """Remember a table as read, or as changed by `entry`. An older revision never replaces a newer one."""
         found = self._tables.get(table.id)
-        entries: dict[int, table_pb2.StoredEntry] = {} if found is None else found[1]
+        entries: dict[int, Entry] = {} if found is None else found[1]
         if entry is not None:
-            entries[table.revision] = entry
+            entries[entry.revision] = entry
             if len(entries) > MAX_ENTRIES:
                 del entries[min(entries)]
         if found is None or found[0].revision < table.revision:
@@ -46,11 +46,11 @@ class RecentTables:
         """Drop the copy of a table."""
         self._tables.pop(table_id, None)
 
-    def entries_after(self, table_id: str, revision: int) -> list[tuple[int, table_pb2.StoredEntry]]:
+    def entries_after(self, table_id: str, revision: int) -> list[Entry]:
         """Changes that follow a revision without a gap, as far as they were made here; perhaps none."""
         found = self._tables.get(table_id)
-        following: list[tuple[int, table_pb2.StoredEntry]] = []
+        following: list[Entry] = []
         while found is not None and (entry := found[1].get(revision + 1)) is not None:
             revision += 1
-            following.append((revision, entry))
+            following.append(entry)
         return following

@@ -56,3 +56,26 @@ class TableValue(NamedTuple):
     reversals: int = 0
     """How often in the running deal a wild was moved to act elsewhere, or a play was taken back."""
     revision: int = 1
+
+    def advanced(self, now: float, *, seats: tuple[Seat, ...] | None = None, deal: Deal | None = None) -> "TableValue":
+        """The table one revision on. Its time never runs backwards, whatever the clocks of the replicas say.
+
+        Written out, because every move needs it and `_replace` takes three times as long.
+        """
+        return TableValue(
+            self.id,
+            self.rules,
+            self.seats if seats is None else seats,
+            self.target_score,
+            self.stake,
+            self.created_at,
+            max(now, self.updated_at),
+            self.master_seed,
+            self.seeded_by_creator,
+            self.state,
+            self.deal if deal is None else deal,
+            self.result,
+            self.deal_revision,
+            self.reversals,
+            self.revision + 1,
+        )

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Final
 
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from buraco.v1 import table_pb2
@@ -96,7 +96,8 @@ def decode(data: bytes, revision: int) -> TableValue:
     """
     try:
         message = table_pb2.StoredTable.FromString(data)
-        _refuse_unknown(message)
+        if says_more(message):
+            raise errors.table_too_new()
         rules = rule_set_from_pb(message.rule_set)
         deal = deal_from_pb(message.snapshot, rules) if message.HasField("snapshot") else None
         result = None
@@ -125,20 +126,6 @@ def decode(data: bytes, revision: int) -> TableValue:
         )
     except (DecodeError, ValueError) as error:
         raise CorruptTable("the stored bytes are no table") from error
-
-
-def entry_of(payload: bytes) -> table_pb2.StoredEntry:
-    """A change that was stored. Raises TABLE_TOO_NEW where it says more than this version knows: what of that is hidden
-    from whom is not known either.
-    """
-    entry = table_pb2.StoredEntry.FromString(payload)
-    _refuse_unknown(entry)
-    return entry
-
-
-def _refuse_unknown(message: Message) -> None:
-    if says_more(message):
-        raise errors.table_too_new()
 
 
 def table_to_pb(table: TableValue) -> table_pb2.Table:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 from uuid import uuid4
 
-from buraco.v1 import event_pb2, table_pb2, table_service_pb2
+from buraco.v1 import table_pb2, table_service_pb2
 from buraco_rules.deal import Deal
 from buraco_rules.legal import legal_moves
 from buraco_rules.moves import Move
@@ -17,14 +17,14 @@ from buraco_rules.rule_sets import RuleSet
 from buraco_rules.seeing import view_of
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
-from buraco_service.codec.events import redacted_event
 from buraco_service.codec.views import view_bytes
-from buraco_service.codec.wire import field, tag
+from buraco_service.codec.wire import field, number, number_tag, tag
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import AlreadyRemembered, Commit, NewTable, RevisionConflict, Store, TableNotFound
 from buraco_service.tables import changes
 from buraco_service.tables.changes import Change
 from buraco_service.tables.counting import MoveTimer, count_deal
+from buraco_service.tables.entries import Entry
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import deal_record
 from buraco_service.tables.state import TableState, TableValue
@@ -33,16 +33,19 @@ from buraco_service.tables.stored import decode, encode, table_to_pb
 _ATTEMPTS: Final = 8
 _TABLE_MAY_END: Final = 10.0
 """Seconds after which an owner of too many tables may try again: until then one of them may be over."""
-SubmitAnswer = table_service_pb2.SubmitMovesResponse
-_VIEW: Final = tag(SubmitAnswer.VIEW_FIELD_NUMBER)
+_Submitted = table_service_pb2.SubmitMovesResponse
+_REVISION: Final = number_tag(_Submitted.REVISION_FIELD_NUMBER)
+_VIEW: Final = tag(_Submitted.VIEW_FIELD_NUMBER)
+_EVENTS: Final = tag(_Submitted.EVENTS_FIELD_NUMBER)
 
 
 class Accepted(NamedTuple):
-    """A change that a call made, or had made when it came before (`repeated`)."""
+    """A change that a call made, or had made when it came before."""
 
     answer: bytes
     """The serialised answer that is remembered for the call."""
-    repeated: bool
+    entry: Entry | None = None
+    """What was done; None where that was before."""
 
 
 class Tables:
@@ -92,7 +95,7 @@ class Tables:
                 seeded_by_creator=seeded_by_creator,
             )
             answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table))
-            entry = table_pb2.StoredEntry()
+            entry = Entry(table.revision)
             try:
                 await self.store.create(
                     NewTable(
@@ -100,7 +103,7 @@ class Tables:
                         state=encode(table),
                         status=table.state.status,
                         now=table.created_at,
-                        entry=entry.SerializeToString(),
+                        entry=entry.payload(),
                         request_id=request_id,
                         answer=answer.SerializeToString(),
                         owner=owner,
@@ -161,7 +164,7 @@ class Tables:
             change, taken = changes.join(table, seat, player_name, entropy, token_id, now)
             return change
 
-        def answer(table: TableValue, entry: table_pb2.StoredEntry) -> bytes:
+        def answer(table: TableValue, entry: Entry) -> bytes:
             joined = table_service_pb2.JoinTableResponse(seat=taken, token=token_id, table=table_to_pb(table))
             return joined.SerializeToString()
 
@@ -187,7 +190,7 @@ class Tables:
         def decide(table: TableValue) -> Change:
             return changes.leave(table, seat_of(table, claims), now)
 
-        def answer(table: TableValue, entry: table_pb2.StoredEntry) -> bytes:
+        def answer(table: TableValue, entry: Entry) -> bytes:
             return table_service_pb2.LeaveTableResponse(table=table_to_pb(table)).SerializeToString()
 
         accepted = await self._change(table_id, _asked("leave", claims, request_id), decide, answer)
@@ -219,7 +222,7 @@ class Tables:
         except changes.RuleBroken as broken:
             self._count_illegal(table_id, broken)
             raise
-        if not accepted.repeated:
+        if accepted.entry is not None:
             self._count_moves(table_id, len(moves))
         return accepted
 
@@ -244,7 +247,7 @@ class Tables:
         table_id: str,
         request_id: str,
         decide: Callable[[TableValue], Change],
-        answer: Callable[[TableValue, table_pb2.StoredEntry], bytes],
+        answer: Callable[[TableValue, Entry], bytes],
     ) -> Accepted:
         """Decide a change and commit it, again while others come first. A request remembered gets its first answer.
 
@@ -264,7 +267,7 @@ class Tables:
                 self.recent.forget(table_id)
                 raise errors.table_not_found(table_id) from None
             except AlreadyRemembered as known:
-                return Accepted(known.remembered.answer, repeated=True)
+                return Accepted(known.remembered.answer)
             except RevisionConflict as conflict:
                 self.metrics.store_conflict()
                 newest_revision = conflict.current
@@ -272,7 +275,7 @@ class Tables:
             except errors.ApiError:
                 remembered = await self.store.remembered(table_id, request_id)
                 if remembered is not None:
-                    return Accepted(remembered.answer, repeated=True)
+                    return Accepted(remembered.answer)
                 newest = await self.get(table_id)
                 if table is None or newest.revision <= table.revision:
                     raise
@@ -280,7 +283,7 @@ class Tables:
             else:
                 self.recent.put(change.table, change.entry)
                 self._count_ended(change)
-                return Accepted(said, repeated=False)
+                return Accepted(said, change.entry)
         raise errors.stale_revision(newest_revision if table is None else table.revision)
 
     async def _read(self, table_id: str) -> TableValue:
@@ -328,11 +331,6 @@ def legal_moves_of(table: TableValue, seat: int) -> list[Move]:
     return legal_moves(table.deal)
 
 
-def redacted(events: Sequence[event_pb2.Event], seat: int | None) -> list[event_pb2.Event]:
-    """Events as a seat may know them, or as everybody may (None)."""
-    return [redacted_event(event, seat) for event in events]
-
-
 def _commit_of(
     table: TableValue, change: Change, request_id: str, answer: bytes, records: tuple[tuple[int, bytes], ...]
 ) -> Commit:
@@ -342,7 +340,7 @@ def _commit_of(
         state=encode(change.table),
         status=change.table.state.status,
         now=change.table.updated_at,
-        entry=change.entry.SerializeToString(),
+        entry=change.entry.payload(),
         request_id=request_id,
         answer=answer,
         records=records,
@@ -356,12 +354,12 @@ def _asked(method: str, claims: SeatClaims, request_id: str) -> str:
     return f"{method}:{claims.token_id}:{request_id}"
 
 
-def _seat_answer(seat: int, with_view: bool) -> Callable[[TableValue, table_pb2.StoredEntry], bytes]:
-    def answer(table: TableValue, entry: table_pb2.StoredEntry) -> bytes:
-        said = SubmitAnswer(revision=table.revision, events=redacted(entry.events, seat)).SerializeToString()
+def _seat_answer(seat: int, with_view: bool) -> Callable[[TableValue, Entry], bytes]:
+    def answer(table: TableValue, entry: Entry) -> bytes:
+        said = [number(_REVISION, table.revision), *[field(_EVENTS, event) for event in entry.events_for(seat)]]
         if with_view and table.deal is not None:
-            said += field(_VIEW, view_bytes(view_of(table.deal, seat)))
-        return said
+            said.append(field(_VIEW, view_bytes(view_of(table.deal, seat))))
+        return b"".join(said)
 
     return answer
 
