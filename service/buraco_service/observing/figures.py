@@ -1,6 +1,6 @@
 """Figures of what happens often, in plain numbers that only the event loop changes: every call pays for them.
 
-A histogram of the library takes 3 microseconds for an observation, half of it for a lock that nobody needs here.
+A counter or histogram of the library takes 1 to 3 microseconds, half of them for a lock that nobody needs here.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ GrpcType = Literal["UNARY", "CLIENT_STREAM", "SERVER_STREAM", "BIDI_STREAM", "un
 
 # Seconds. Calls take 0.2 ms to some 10 ms; streams live for minutes.
 _CALL_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0)
+OTHER = "other"
+_MOST_SERIES = 512
 _EXPECTED_CODES = ("OK", "INTERNAL", "UNAVAILABLE")
 
 
@@ -88,6 +90,30 @@ class Calls(Collector):
                 handled.add_metric((*method.labels, code), count)
             method.durations.show(seconds, method.labels)
         return started, handled, seconds, received, sent
+
+
+class LabelledCounts(Collector):
+    """A counter. Past so many sets of label values, all further ones are counted under "other"."""
+
+    def __init__(self, name: str, text: str, labels: Sequence[str]) -> None:
+        self._name = name
+        self._text = text
+        self._labels = labels
+        self._counts: dict[tuple[str, ...], int] = {}
+
+    def add(self, *labels: str, count: int = 1) -> None:
+        """Counts so many more under these values of the labels."""
+        counts = self._counts
+        if labels not in counts and len(counts) >= _MOST_SERIES:
+            labels = (OTHER,) * len(labels)
+        counts[labels] = counts.get(labels, 0) + count
+
+    def collect(self) -> Iterable[Metric]:
+        """Called for each scrape, from the thread that answers it."""
+        family = CounterMetricFamily(self._name, self._text, labels=self._labels)
+        for labels, count in tuple(self._counts.items()):
+            family.add_metric(labels, count)
+        return [family]
 
 
 class LabelledDurations(Collector):

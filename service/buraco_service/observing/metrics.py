@@ -1,8 +1,7 @@
 """What Prometheus may know of this process.
 
 Every label has few values: RPCs that do not exist are counted under "unknown", rule sets that callers bring
-along under "custom", and a family that grows past its bound folds the rest into "other". The objects behind
-the labels are looked up in plain dictionaries, since a call has only microseconds for its own accounting.
+along under "custom", and a family that grows past its bound folds the rest into "other".
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Generic, Literal, TypeVar, get_args
+from typing import Literal, get_args
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import (
@@ -27,12 +26,11 @@ from prometheus_client import (
     start_http_server,
 )
 
-from buraco_service.observing.figures import Calls, GrpcType, LabelledDurations, MethodMetrics
+from buraco_service.observing.figures import Calls, GrpcType, LabelledCounts, LabelledDurations, MethodMetrics
 
 MoveOutcome = Literal["ok", "refused", "failed", "cancelled"]
 UNKNOWN = "unknown"
 CUSTOM = "custom"
-OTHER = "other"
 STORED_TABLES = "buraco_tables"
 """The gauge that every process knows whole: it is of the store, not of the process."""
 
@@ -42,27 +40,6 @@ _STORE_BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.
 _LAG_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 _LAG_PERIOD = 0.5
 _SCORE_BUCKETS = (-500, -200, 0, 200, 400, 600, 800, 1000, 1500, 2000, 3000)
-_MOST_CHILDREN = 512
-
-_Metric = TypeVar("_Metric", Counter, Gauge, Histogram)
-
-
-class _Family(Generic[_Metric]):
-    """A metric with labels whose children are found by one dictionary look-up, and bounded in number."""
-
-    def __init__(self, metric: _Metric, labels: int) -> None:
-        self._metric: _Metric = metric
-        self._children: dict[tuple[str, ...], _Metric] = {}
-        self._overflow = (OTHER,) * labels
-
-    def __call__(self, *labels: str) -> _Metric:
-        child = self._children.get(labels)
-        if child is not None:
-            return child
-        if len(self._children) >= _MOST_CHILDREN:
-            return self._metric.labels(*self._overflow)
-        child = self._children[labels] = self._metric.labels(*labels)
-        return child
 
 
 class Metrics:
@@ -78,8 +55,10 @@ class Metrics:
         self._calls = Calls()
         registry.register(self._calls)
 
-        def counter(name: str, text: str, *labels: str) -> _Family[Counter]:
-            return _Family(Counter(name, text, labels, registry=registry), len(labels))
+        def counter(name: str, text: str, *labels: str) -> LabelledCounts:
+            counts = LabelledCounts(name, text, labels)
+            registry.register(counts)
+            return counts
 
         self._moves = counter("buraco_moves_total", "Moves submitted to tables.", "rule_set", "outcome")
         self._move_seconds = LabelledDurations(
@@ -93,15 +72,12 @@ class Metrics:
         self._violations = counter("buraco_violations_total", "Rules that submitted moves broke.", "reason")
         self._deals = counter("buraco_deals_finished_total", "Deals played to their end.", "rule_set", "ending")
         self._buracos = counter("buraco_buracos_total", "Buracos on the tables of ended deals.", "rule_set", "kind")
-        self._scores = _Family(
-            Histogram(
-                "buraco_deal_score_points",
-                "What a side scored in a deal.",
-                ("rule_set",),
-                registry=registry,
-                buckets=_SCORE_BUCKETS,
-            ),
-            1,
+        self._scores = Histogram(
+            "buraco_deal_score_points",
+            "What a side scored in a deal.",
+            ("rule_set",),
+            registry=registry,
+            buckets=_SCORE_BUCKETS,
         )
         self._matches = counter("buraco_matches_finished_total", "Matches played to their end.", "rule_set")
         self._tables = counter("buraco_tables_created_total", "Tables opened.", "rule_set")
@@ -155,7 +131,7 @@ class Metrics:
 
     def moves(self, rule_set: str, outcome: Literal["accepted", "illegal"], count: int = 1) -> None:
         """Counts moves submitted under the rule set with this id."""
-        self._moves(self.rule_set(rule_set), outcome).inc(count)
+        self._moves.add(self.rule_set(rule_set), outcome, count=count)
 
     def move_request(self, outcome: MoveOutcome, seconds: float) -> None:
         """Counts a request for moves or an undo that was decided after so many seconds."""
@@ -163,27 +139,27 @@ class Metrics:
 
     def violation(self, reason: str) -> None:
         """Counts a broken rule, by its stable name."""
-        self._violations(reason).inc()
+        self._violations.add(reason)
 
     def deal_finished(self, rule_set: str, ending: str) -> None:
         """Counts a deal that ended, and how."""
-        self._deals(self.rule_set(rule_set), ending).inc()
+        self._deals.add(self.rule_set(rule_set), ending)
 
     def deal_scored(self, rule_set: str, buracos: Iterable[str], totals: Iterable[int]) -> None:
         """Counts the kinds of all buracos of an ended deal, and what each side scored."""
         label = self.rule_set(rule_set)
         for kind in buracos:
-            self._buracos(label, kind).inc()
+            self._buracos.add(label, kind)
         for total in totals:
-            self._scores(label).observe(total)
+            self._scores.labels(label).observe(total)
 
     def match_finished(self, rule_set: str) -> None:
         """Counts a match that ended."""
-        self._matches(self.rule_set(rule_set)).inc()
+        self._matches.add(self.rule_set(rule_set))
 
     def table_created(self, rule_set: str) -> None:
         """Counts a table that was opened."""
-        self._tables(self.rule_set(rule_set)).inc()
+        self._tables.add(self.rule_set(rule_set))
 
     def tables_stored(self, counts: Mapping[str, int]) -> None:
         """Tells how many tables of each state the store holds now; nothing where that is not known."""
@@ -194,7 +170,7 @@ class Metrics:
 
     def refused(self, reason: str, limit: str = "") -> None:
         """Counts a call that was refused for its token or key, or for a limit, by their stable names."""
-        self._refusals(reason, limit).inc()
+        self._refusals.add(reason, limit)
 
     def watch_opened(self) -> None:
         """Counts a stream in that watches or plays a table."""
@@ -206,7 +182,7 @@ class Metrics:
 
     def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
         """Counts an operation of the store that ended after so many seconds."""
-        self._store_operations(operation, outcome).inc()
+        self._store_operations.add(operation, outcome)
         self._store_seconds.observe(operation, seconds)
 
     def store_watchers(self, count: int) -> None:
