@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from buraco.v1 import table_pb2, table_service_pb2
+from buraco.v1 import table_pb2
 from buraco_bots.arena import bot_random, master_seed
 from buraco_bots.bot import BotFactory, make
 from buraco_bots.player import play_seat
@@ -65,7 +65,7 @@ async def play_match(client: BuracoClient, contest: Contest, audience: Audience)
     except BaseExceptionGroup as group:
         raise _first(group) from None
     seconds = time.monotonic() - began
-    record = table_service_pb2.GetRecordResponse(deals=[deal async for deal in client.get_record(table.id)])
+    deals = tuple([replay(record) async for record in client.get_record(table.id)])
     over = await client.get_table(table.id)
     first, second = over.result.scores
     return MatchReport(
@@ -74,8 +74,7 @@ async def play_match(client: BuracoClient, contest: Contest, audience: Audience)
         rule_set=contest.rule_set,
         target=over.target_score,
         seed=contest.seed,
-        record=record,
-        deals=tuple([replay(deal) for deal in record.deals]),
+        deals=deals,
         winner=over.result.winner if over.result.HasField("winner") else None,
         totals=(first, second),
         seconds=seconds,

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from google.protobuf import json_format
 from rich.console import Console
 
 from buraco_bots.bot import BotFault
@@ -26,6 +25,7 @@ from buraco_bots.scraping import scrape
 from buraco_bots.server_access import Access, access_of, access_options
 from buraco_client import BuracoError, InvalidRequest
 from buraco_rules.presets import PRESETS, PRESETS_BY_ID
+from buraco_rules.record_notation import format_record
 
 METRICS: Final = ("buraco_moves_total", "buraco_deals_finished_total", "buraco_matches_finished_total")
 """The metrics shown after a match at a server of one's own."""
@@ -98,7 +98,7 @@ def match(
         report = asyncio.run(_play(address, reach, contest, _progress(address, names, as_json=as_json)))
         metrics = _metrics(metrics_address)
         if record is not None:
-            record.write_text(json_format.MessageToJson(report.record, preserving_proto_field_name=True) + "\n")
+            record.write_text(format_record(report.record), encoding="utf-8")
     if as_json:
         click.echo(json.dumps(to_json(report, metrics), indent=2))
     else:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from buraco.v1 import table_pb2, table_service_pb2
+from buraco.v1 import table_pb2
 from buraco_bots.codec import match_from_message, move_from_message, rule_set_from_message
 from buraco_rules.deal import Deal, Ending
 from buraco_rules.dealing import deal_match
 from buraco_rules.notation import format_cards
+from buraco_rules.records import DealRecord, MatchRecord, record_deal
 from buraco_rules.scores import ScoreLine, SideScore
 from buraco_rules.scoring import score_deal
 from buraco_rules.shuffle import seed_defects
@@ -30,6 +31,8 @@ class DealReport:
     """At its end."""
     moves: int
     seed: bytes
+    record: DealRecord
+    """What it is played again from."""
 
     @property
     def number(self) -> int:
@@ -61,14 +64,19 @@ class MatchReport:
     rule_set: str
     target: int
     seed: str
-    record: table_service_pb2.GetRecordResponse
-    """Of all deals, as the service gave it."""
     deals: tuple[DealReport, ...]
     winner: int | None
     """The side; None for a draw."""
     totals: tuple[int, int]
     seconds: float
     """From the first card to the last."""
+
+    @property
+    def record(self) -> MatchRecord:
+        """What it is played again from, with the names of the bots."""
+        first = self.deals[0].deal
+        deals = tuple([deal.record for deal in self.deals])
+        return MatchRecord(first.rules, first.seats, self.target, first.match.starter, deals, self.bots)
 
     @property
     def moves(self) -> int:
@@ -87,7 +95,8 @@ def replay(record: table_pb2.DealRecord) -> DealReport:
     for field, problem in seed_defects(record.seed, record.commitment, record.server_seed, record.entropies):
         raise RecordWrong(f"deal {number}: {field}: {problem}")
     rules = rule_set_from_message(record.rule_set)
-    deal, _ = deal_match(rules, record.seats, record.seed, match_from_message(record.match))
+    dealt, _ = deal_match(rules, record.seats, record.seed, match_from_message(record.match))
+    deal = dealt
     try:
         for move in record.moves:
             deal, _ = apply_for(deal, move.seat, move_from_message(move.move))
@@ -97,7 +106,14 @@ def replay(record: table_pb2.DealRecord) -> DealReport:
     played = [(side.total, side.match_total) for side in score_deal(deal).sides]
     if int(deal.ending) != record.ending or stated != played:
         raise RecordWrong(f"deal {number}: its record says {stated} but plays to {played}")
-    return DealReport(deal, len(record.moves), record.seed)
+    kept = record_deal(
+        dealt,
+        record.seed,
+        [move_from_message(move.move) for move in record.moves],
+        server_seed=None if record.server_seed == record.seed else record.server_seed,
+        entropies=tuple(record.entropies) if any(record.entropies) else (),
+    )
+    return DealReport(deal, len(record.moves), record.seed, kept)
 
 
 def to_json(report: MatchReport, metrics: dict[str, Any] | None) -> dict[str, Any]:

@@ -298,17 +298,18 @@ def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
 
 def test_record(tmp_path: Path) -> None:
     """--record leaves what `buraco replay` shows: the match that the score sheet was of."""
-    answer = run("--target", "0", "--seed", "kept", "--record", "kept.json", cwd=tmp_path)
+    answer = run("--target", "0", "--seed", "kept", "--record", "kept.txt", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
     shown = subprocess.run(
-        [BURACO, "replay", "kept.json"], capture_output=True, text=True, check=False, timeout=TIMEOUT, cwd=tmp_path
+        [BURACO, "replay", "kept.txt"], capture_output=True, text=True, check=False, timeout=TIMEOUT, cwd=tmp_path
     )
     assert shown.returncode == 0, shown.stderr
+    assert "Turn 1, seat 1 (random)\n" in shown.stdout
     assert re.findall(r"^Turn (\d+),", shown.stdout, re.MULTILINE)[-1:] == re.findall(r"(\d+) turns,", answer.stdout)
 
 
 def test_record_nowhere(tmp_path: Path) -> None:
     """A record that could not be written is refused before the match and not after it."""
-    answer = run("--record", "nowhere/kept.json", cwd=tmp_path)
+    answer = run("--record", "nowhere/kept.txt", cwd=tmp_path)
     assert answer.returncode == 2
     assert "Invalid value for '--record': there is no folder 'nowhere'" in answer.stderr
