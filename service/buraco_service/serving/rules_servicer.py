@@ -10,7 +10,7 @@ import grpc.aio
 from buraco.v1 import deal_pb2, rules_service_pb2_grpc
 from buraco.v1 import rules_service_pb2 as pb
 from buraco_rules.arrangements import meld_book
-from buraco_rules.cards import deck
+from buraco_rules.cards import FACES, deck
 from buraco_rules.deal import Deal as DealValue
 from buraco_rules.deal import Match
 from buraco_rules.dealing import deal_match
@@ -213,7 +213,7 @@ def _cards_to_arrange(request: pb.ArrangeMeldRequest, rules: RuleSet | None, pro
     cards = cards_from_pb(request.cards, ("cards",), faults)
     problems.collect(faults.refuse, None)
     if rules is not None:
-        excess = Counter(cards) - Counter(deck(rules.jokers))
+        excess = Counter([card for card in cards if card in FACES]) - Counter(deck(rules.jokers))
         for index, card in enumerate(cards):
             if card in excess:
                 problems.add(f"cards[{index}]", "more of this face than the deck has (R1.1)")
