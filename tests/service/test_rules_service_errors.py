@@ -252,7 +252,8 @@ async def test_what_cannot_be_arranged(served: Served, name: str) -> None:
 
 async def test_a_number_that_is_no_card(served: Served) -> None:
     """Of a number that is no card only that is said, and not that the deck has fewer of it."""
-    refused = await refusal(served.stub.ArrangeMeld(pb.ArrangeMeldRequest(rule_set_id="open", cards=[3, 0, 54])))
+    cards: Untyped = [3, 0, 54]
+    refused = await refusal(served.stub.ArrangeMeld(pb.ArrangeMeldRequest(rule_set_id="open", cards=cards)))
     assert refused.fields == {"cards[1]": "0 is no card", "cards[2]": "54 is no card"}
 
 
