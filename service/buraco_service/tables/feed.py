@@ -55,7 +55,8 @@ class Feed:
         """Nothing can happen at the table any more."""
         self._admitted_at = 0
         self._newest: int | None = None
-        self.opened_at = asyncio.get_running_loop().time()
+        self._loop = asyncio.get_running_loop()
+        self.opened_at = self._loop.time()
         self._silent_until = self.opened_at + heartbeat
         self._alarm: asyncio.TimerHandle | None = None
 
@@ -107,16 +108,16 @@ class Feed:
         """Whether there may be changes that were not sent, by the word of the last `wait`."""
         return self._newest is None or self._newest > self.revision
 
-    async def wait(self) -> bool:
-        """Wait until something may have happened; False when nothing was sent for the time of a heartbeat."""
-        loop = asyncio.get_running_loop()
+    async def wait(self) -> None:
+        """Wait until there is something to look at: see `behind`, `silent` and `Feeds.sends_away`."""
         if self._alarm is None:
             # One timer for a time of silence, not one for every wait.
-            self._alarm = loop.call_at(self._silent_until, self._ring)
-        if loop.time() < self._silent_until:
-            self._newest = await self._subscription.changed()
-        # Else it is time for a heartbeat, however often it was woken for nothing.
-        return loop.time() < self._silent_until
+            self._alarm = self._loop.call_at(self._silent_until, self._ring)
+        self._newest = await self._subscription.changed()
+
+    def silent(self) -> bool:
+        """Whether nothing was sent for the time of a heartbeat."""
+        return self._loop.time() >= self._silent_until
 
     def close(self) -> None:
         """Wait for nothing any more."""
@@ -143,7 +144,7 @@ class Feed:
         self.over = any(map(ends_match, events))
 
     def _sent(self) -> None:
-        self._silent_until = asyncio.get_running_loop().time() + self._heartbeat
+        self._silent_until = self._loop.time() + self._heartbeat
 
     def _admit(self, table: TableValue) -> None:
         if self._claims is not None:
@@ -206,6 +207,7 @@ class Feeds:
         self._tables = tables
         self._heartbeat = heartbeat
         self._longest = longest
+        self._loop = asyncio.get_running_loop()
         self._open: set[Subscription] = set()
         self._draining = False
 
@@ -231,15 +233,16 @@ class Feeds:
             if self.sends_away(feed):
                 yield feed.reconnect()
                 return
-            if await feed.wait():
+            await feed.wait()
+            if feed.behind():
                 for update in await feed.catch_up(woken=True):
                     yield update
-            else:
+            elif feed.silent():
                 yield feed.heartbeat()
 
     def sends_away(self, feed: Feed) -> bool:
         """Whether the watcher is to be told to reconnect: the replica is about to stop, or the stream is too old."""
-        return self._draining or asyncio.get_running_loop().time() - feed.opened_at >= self._longest
+        return self._draining or self._loop.time() - feed.opened_at >= self._longest
 
     async def drain(self) -> None:
         """Have every watcher told to reconnect."""

@@ -82,14 +82,14 @@ class PlayStream:
                 async with self._sending:
                     await self._send([self._feed.reconnect()])
                 return
-            if await self._feed.wait():
-                # The stream's own moves wake it, too, and were sent with their answer.
-                if self._feed.behind():
-                    async with self._sending:
-                        await self._catch_up(woken=True)
-            elif self._late:
-                return
-            else:
+            await self._feed.wait()
+            # The stream's own moves wake it, too, and were sent with their answer.
+            if self._feed.behind():
+                async with self._sending:
+                    await self._catch_up(woken=True)
+            elif self._feed.silent():
+                if self._late:
+                    return
                 async with self._sending:
                     await self._send([self._feed.heartbeat()])
 
