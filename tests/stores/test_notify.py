@@ -83,6 +83,32 @@ async def test_interest_begins_and_ends_with_the_first_and_last_subscription() -
         assert interest.changes[4:] == ["+t"]
 
 
+@pytest.mark.parametrize(("heard", "answer"), [(5, -1), (4, -1), (6, 6), (None, None)])
+async def test_changes_are_held_back(heard: int | None, answer: int | None) -> None:
+    """Whoever makes a change itself is not woken by it, but by what came after, and only when it has made it."""
+    watchers = Interest().watchers
+    async with watchers.subscribe("t") as subscription:
+        subscription.hold()
+        watchers.wake("t", heard)
+        assert await told(subscription) == -1
+        subscription.release(5)
+        assert await told(subscription) == answer
+        watchers.wake("t", 7)
+        assert await told(subscription) == 7
+
+
+async def test_holding_back_changes_holds_nothing_else_back() -> None:
+    """Who holds changes back can be woken to look at something else, and is told of the end of the store."""
+    watchers = Interest().watchers
+    async with watchers.subscribe("t") as subscription:
+        subscription.hold()
+        subscription.wake()
+        assert await told(subscription) == 0
+        watchers.close()
+        with pytest.raises(StoreUnavailable):
+            await soon(subscription.changed())
+
+
 async def test_all_can_be_woken() -> None:
     """When changes may have gone unheard, every subscription returns, with a revision that is not known."""
     watchers = Interest().watchers

@@ -194,6 +194,12 @@ class Subscription(Protocol):
     def wake(self) -> None:
         """Let `changed` return although nothing may have happened: the waiter has something else to look at."""
 
+    def hold(self) -> None:
+        """Let no change wake the waiter until `release`: it makes one itself and learns of it in another way."""
+
+    def release(self, seen: int) -> None:
+        """Go on after `hold`. The waiter has seen this revision; what has come after it wakes now."""
+
 
 class Store(Protocol):
     """Tables in one place. Every method may raise StoreUnavailable besides the errors it names.

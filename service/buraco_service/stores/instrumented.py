@@ -141,6 +141,10 @@ class _CountedSubscription:
     def __init__(self, subscription: Subscription, count: Callable[[int], None]) -> None:
         self._subscription = subscription
         self._count = count
+        self.changed = subscription.changed
+        self.wake = subscription.wake
+        self.hold = subscription.hold
+        self.release = subscription.release
 
     async def __aenter__(self) -> Self:
         await self._subscription.__aenter__()
@@ -152,9 +156,3 @@ class _CountedSubscription:
     ) -> None:
         self._count(-1)
         await self._subscription.__aexit__(kind, error, trace)
-
-    async def changed(self) -> int | None:
-        return await self._subscription.changed()
-
-    def wake(self) -> None:
-        self._subscription.wake()

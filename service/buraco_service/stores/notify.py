@@ -18,6 +18,7 @@ class TableSubscription:
         self._table_id = table_id
         self._woken = asyncio.Event()
         self._newest: int | None = 0
+        self._held = False
 
     async def __aenter__(self) -> Self:
         self._watchers.join(self._table_id, self)
@@ -39,7 +40,17 @@ class TableSubscription:
 
     def wake(self) -> None:
         """Let `changed` return now."""
-        self.hear(0)
+        self._woken.set()
+
+    def hold(self) -> None:
+        """See `base.Subscription`."""
+        self._held = True
+
+    def release(self, seen: int) -> None:
+        """See `base.Subscription`."""
+        self._held = False
+        if self._newest is None or self._newest > seen:
+            self._woken.set()
 
     def hear(self, revision: int | None) -> None:
         """The table has come to this revision; None: to one that is not known."""
@@ -47,7 +58,8 @@ class TableSubscription:
             self._newest = None
         else:
             self._newest = max(self._newest, revision)
-        self._woken.set()
+        if not self._held:
+            self._woken.set()
 
 
 class Watchers:
@@ -78,7 +90,9 @@ class Watchers:
     def close(self) -> None:
         """End every subscription: waiting on it raises StoreUnavailable from now on."""
         self._closed = True
-        self.wake_all()
+        for subscriptions in self._waiting.values():
+            for subscription in subscriptions:
+                subscription.wake()
 
     def check_open(self) -> None:
         """Raise StoreUnavailable once closed."""

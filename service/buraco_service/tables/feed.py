@@ -119,6 +119,14 @@ class Feed:
         """Whether nothing was sent for the time of a heartbeat."""
         return self._loop.time() >= self._silent_until
 
+    def hold(self) -> None:
+        """The watcher makes a change itself, which it hears of by the answer: do not wake `wait` until `release`."""
+        self._subscription.hold()
+
+    def release(self) -> None:
+        """The watcher's own change was made, and sent, or refused."""
+        self._subscription.release(self.revision)
+
     def close(self) -> None:
         """Wait for nothing any more."""
         if self._alarm is not None:

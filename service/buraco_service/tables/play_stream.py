@@ -83,7 +83,6 @@ class PlayStream:
                     await self._send([self._feed.reconnect()])
                 return
             await self._feed.wait()
-            # The stream's own moves wake it, too, and were sent with their answer.
             if self._feed.behind():
                 async with self._sending:
                     await self._catch_up(woken=True)
@@ -111,21 +110,26 @@ class PlayStream:
 
     async def _answer(self, request_id: str, act: Callable[[Any], Awaitable[Accepted]], request: Any) -> None:
         async with self._sending:
+            self._feed.hold()
             try:
-                self._feed.check()
-                charge_request()
-                accepted = await act(request)
-            except errors.ApiError as error:
-                if error.code in _FATAL:
-                    raise
-                if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-                    self._tables.metrics.refused(error.reason, error.metadata.get("limit", ""))
-                await self._catch_up()
-                answer = pb.PlayAnswer(request_id=request_id, error=_play_error(error)).SerializeToString()
-            else:
-                answer = field(_REQUEST_ID, request_id.encode()) + field(_ACCEPTED, await self._accepted(accepted))
-            await self._send([Update("answer", answer)])
-            await self._send_turn()
+                await self._send([Update("answer", await self._answered(request_id, act, request))])
+                await self._send_turn()
+            finally:
+                self._feed.release()
+
+    async def _answered(self, request_id: str, act: Callable[[Any], Awaitable[Accepted]], request: Any) -> bytes:
+        try:
+            self._feed.check()
+            charge_request()
+            accepted = await act(request)
+        except errors.ApiError as error:
+            if error.code in _FATAL:
+                raise
+            if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+                self._tables.metrics.refused(error.reason, error.metadata.get("limit", ""))
+            await self._catch_up()
+            return pb.PlayAnswer(request_id=request_id, error=_play_error(error)).SerializeToString()
+        return field(_REQUEST_ID, request_id.encode()) + field(_ACCEPTED, await self._accepted(accepted))
 
     async def _submit(self, request: pb.PlaySubmit) -> Accepted:
         problems = Problems()
