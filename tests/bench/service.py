@@ -1,4 +1,8 @@
-"""The service in its own process, each way to call it beside an echo of the same sizes, in turn."""
+"""The service in its own process, each way to call it beside an echo of the same sizes, in turn.
+
+PlayTable answers a move and tells the other seat. It stands beside two echoes: of one message for one, and of one that
+is passed on as well.
+"""
 
 import asyncio
 import itertools
@@ -48,6 +52,7 @@ async def measure_service(seconds: float, rounds: int, store: str | None) -> Non
                 ("RulesService.ValidateMoves, unseen", partial(_validate, every=2), _unary),
                 ("TableService.SubmitMoves", _submit, _unary),
                 ("TableService.PlayTable", _play, _streams),
+                ("TableService.PlayTable, told to both", _play, _pairs),
             ):
                 work, sizes = await begin(channel)
                 await _compare(name, work, service_pid, echo(peer, *sizes), echo_pid, sizes, seconds, rounds)
@@ -193,6 +198,29 @@ def _streams(channel: grpc.aio.Channel, up: int, down: int) -> Work:
         return once
 
     return _in_flight([caller(call()) for _ in range(IN_FLIGHT)])
+
+
+def _pairs(channel: grpc.aio.Channel, up: int, down: int) -> Work:
+    """As `_play` without game and store: each message is answered, and passed on to the other seat."""
+    call: Any = channel.stream_stream(f"/{echo_server.SERVICE}/Pair")
+    request = _echo_request(up, down)
+
+    def caller(name: bytes) -> Callable[[], Awaitable[None]]:
+        seats: list[Any] = []
+        to_move = itertools.cycle((0, 0, 0, 1, 1, 1))
+
+        async def once() -> None:
+            while len(seats) < 2:
+                seats.append(call())
+                await seats[-1].write(name)
+            stream = seats[next(to_move)]
+            await stream.write(request)
+            while not (await stream.read()).startswith(echo_server.ANSWER):
+                pass
+
+        return once
+
+    return _in_flight([caller(uuid.uuid4().bytes) for _ in range(IN_FLIGHT)])
 
 
 def _echo_request(up: int, down: int) -> bytes:
