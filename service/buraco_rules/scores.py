@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-from buraco_rules.melds import BuracoKind
+from buraco_rules.melds import BuracoKind, Meld
 
 
 class ScoreLineKind(IntEnum):
@@ -24,7 +24,7 @@ class ScoreLine(NamedTuple):
     kind: ScoreLineKind
     points: int
     meld: int | None = None
-    """Index of the meld, for MELD_CARDS and BURACO."""
+    """Index in the side's melds, for MELD_CARDS and BURACO."""
     buraco: BuracoKind = BuracoKind.NONE
     """As valued by the rule set, for BURACO."""
     seat: int | None = None
@@ -39,6 +39,8 @@ class SideScore(NamedTuple):
     total: int
     match_total: int
     """The side's match score with this deal counted."""
+    melds: tuple[Meld, ...]
+    """The side's melds as they lay when this was counted."""
 
 
 class DealScore(NamedTuple):

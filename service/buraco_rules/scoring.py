@@ -33,7 +33,7 @@ def _has_closed(deal: Deal, side: int) -> bool:
 def _side_score(deal: Deal, side: int) -> SideScore:
     lines = tuple(sorted(_lines(deal, side), key=_kind))
     total = sum(line.points for line in lines)
-    return SideScore(side, lines, total, deal.match.scores[side] + total)
+    return SideScore(side, lines, total, deal.match.scores[side] + total, deal.sides[side].melds)
 
 
 def _lines(deal: Deal, side: int) -> Iterator[ScoreLine]:

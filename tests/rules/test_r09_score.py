@@ -1,7 +1,7 @@
 import pytest
 
 from buraco_rules.deal import Deal, Ending, Phase
-from buraco_rules.melds import BuracoKind, buraco_points
+from buraco_rules.melds import BuracoKind, buraco_points, card_points
 from buraco_rules.moves import DrawStock
 from buraco_rules.presets import FROM_SOURCES
 from buraco_rules.rule_sets import RuleSet
@@ -165,6 +165,23 @@ def test_opening_penalties() -> None:
     assert points(position(DIRECT, hand="Kd", penalties=60, required=135), PENALTIES) == [-60]
     assert points(position(DIRECT, hand="Kd", penalties=60), PENALTIES) == [-60]
     assert points(position(DIRECT, hand="Kd"), PENALTIES) == []
+
+
+def test_sheets_name_their_melds() -> None:
+    """R9.1: a side's sheet has its melds as they lay when it was counted, in the order that the lines count them."""
+    theirs, ours = ["7s 7h 7d"], [CLEAN_BURACO, "Ts Js 2d@12", "8h 9h Th Jh Qh"]
+    running = position(DIRECT, seats=4, hand="Kh 3d 9d", others={1: "Ah 2h"}, melds=ours, their_melds=theirs, taken=2)
+    laid = play(running, lay_off(2, "Kh"))
+    for deal, longest in ((running, ours[2]), (laid, f"{ours[2]} Kh")):
+        sheets = score_deal(deal).sides
+        assert [sheet.melds for sheet in sheets] == [
+            tuple([meld_of(DIRECT, text) for text in melds]) for melds in ([*ours[:2], longest], theirs)
+        ]
+        for sheet in sheets:
+            counted = [line for line in sheet.lines if line.kind is ScoreLineKind.MELD_CARDS]
+            assert [(line.meld, line.points) for line in counted] == [
+                (index, card_points(DIRECT, meld.cards)) for index, meld in enumerate(sheet.melds)
+            ]
 
 
 def test_running_deal() -> None:

@@ -146,6 +146,12 @@ class Watched:
         elif path == "dealt.commitment":
             (shown,) = values
             assert shown == commitment(server_seed(self.tables[revision].master_seed, after.match.deal_number))
+        elif path == "deal_ended.score.sides.melds.cards":
+            assert before is not None
+            assert self._ended(revision)
+            # All lay there before, but for what the move that ended the deal laid: of the hand of who made it.
+            lay = [card for side in before.sides for meld in side.melds for card in meld.cards]
+            assert set(values) <= {*lay, *before.hands[before.seat_to_move]}
         elif path in ("deal_ended.hands.cards", "deal_ended.seed"):
             assert self._ended(revision), "nothing is revealed before the deal is over"
             if kind == "bytes":

@@ -73,7 +73,7 @@ def test_a_view_holds_no_hidden_card() -> None:
 
 
 def test_scores_cross() -> None:
-    """A score crosses line by line; what a line does not speak of is absent."""
+    """A score crosses line by line, with the melds that lines count; what a line does not speak of is absent."""
     kinds = set()
     for deal in DEALS + [deal for deal, _ in played() if deal.ending]:
         score = score_deal(deal)
@@ -83,6 +83,7 @@ def test_scores_cross() -> None:
         for side, shown in zip(message.sides, score.sides, strict=True):
             assert (side.side, side.total, side.match_total) == (shown.side, shown.total, shown.match_total)
             assert sum(line.points for line in side.lines) == side.total
+            assert list(side.melds) == [meld_to_pb(meld) for meld in shown.melds]
             for line, own in zip(side.lines, shown.lines, strict=True):
                 assert (int(line.kind), line.points, int(line.buraco)) == (own.kind, own.points, own.buraco)
                 assert (line.meld if line.HasField("meld") else None) == own.meld

@@ -3,6 +3,7 @@
 from buraco.v1 import score_pb2
 from buraco_rules.scores import DealScore, ScoreLine
 from buraco_service.codec.fields import Untyped
+from buraco_service.codec.melds import put_meld
 
 
 def score_to_pb(score: DealScore) -> score_pb2.DealScore:
@@ -12,6 +13,8 @@ def score_to_pb(score: DealScore) -> score_pb2.DealScore:
         sheet = pb.sides.add(side=side.side, total=side.total, match_total=side.match_total)
         for line in side.lines:
             _put_line(sheet.lines.add(), line)
+        for meld in side.melds:
+            put_meld(sheet.melds.add(), meld)
     return pb
 
 

@@ -25,19 +25,19 @@ _sym_db = _symbol_database.Default()
 from buraco.v1 import deal_pb2 as buraco_dot_v1_dot_deal__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x62uraco/v1/score.proto\x12\tburaco.v1\x1a\x14\x62uraco/v1/deal.proto\"\xa2\x01\n\tScoreLine\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.buraco.v1.ScoreLineKind\x12\x0e\n\x06points\x18\x02 \x01(\x11\x12\x11\n\x04meld\x18\x03 \x01(\rH\x00\x88\x01\x01\x12%\n\x06\x62uraco\x18\x04 \x01(\x0e\x32\x15.buraco.v1.BuracoKind\x12\x11\n\x04seat\x18\x05 \x01(\rH\x01\x88\x01\x01\x42\x07\n\x05_meldB\x07\n\x05_seat\"b\n\tSideScore\x12\x0c\n\x04side\x18\x01 \x01(\r\x12#\n\x05lines\x18\x02 \x03(\x0b\x32\x14.buraco.v1.ScoreLine\x12\r\n\x05total\x18\x03 \x01(\x11\x12\x13\n\x0bmatch_total\x18\x04 \x01(\x11\"?\n\tDealScore\x12#\n\x05sides\x18\x01 \x03(\x0b\x32\x14.buraco.v1.SideScore\x12\r\n\x05\x66inal\x18\x02 \x01(\x08*\x86\x02\n\rScoreLineKind\x12\x1f\n\x1bSCORE_LINE_KIND_UNSPECIFIED\x10\x00\x12\x1e\n\x1aSCORE_LINE_KIND_MELD_CARDS\x10\x01\x12\x1a\n\x16SCORE_LINE_KIND_BURACO\x10\x02\x12\x1b\n\x17SCORE_LINE_KIND_CLOSING\x10\x03\x12\x18\n\x14SCORE_LINE_KIND_HAND\x10\x04\x12\x1a\n\x16SCORE_LINE_KIND_NO_POT\x10\x05\x12\x1e\n\x1aSCORE_LINE_KIND_UNUSED_POT\x10\x06\x12%\n!SCORE_LINE_KIND_OPENING_PENALTIES\x10\x07\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x62uraco/v1/score.proto\x12\tburaco.v1\x1a\x14\x62uraco/v1/deal.proto\"\xa2\x01\n\tScoreLine\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.buraco.v1.ScoreLineKind\x12\x0e\n\x06points\x18\x02 \x01(\x11\x12\x11\n\x04meld\x18\x03 \x01(\rH\x00\x88\x01\x01\x12%\n\x06\x62uraco\x18\x04 \x01(\x0e\x32\x15.buraco.v1.BuracoKind\x12\x11\n\x04seat\x18\x05 \x01(\rH\x01\x88\x01\x01\x42\x07\n\x05_meldB\x07\n\x05_seat\"\x82\x01\n\tSideScore\x12\x0c\n\x04side\x18\x01 \x01(\r\x12#\n\x05lines\x18\x02 \x03(\x0b\x32\x14.buraco.v1.ScoreLine\x12\r\n\x05total\x18\x03 \x01(\x11\x12\x13\n\x0bmatch_total\x18\x04 \x01(\x11\x12\x1e\n\x05melds\x18\x05 \x03(\x0b\x32\x0f.buraco.v1.Meld\"?\n\tDealScore\x12#\n\x05sides\x18\x01 \x03(\x0b\x32\x14.buraco.v1.SideScore\x12\r\n\x05\x66inal\x18\x02 \x01(\x08*\x86\x02\n\rScoreLineKind\x12\x1f\n\x1bSCORE_LINE_KIND_UNSPECIFIED\x10\x00\x12\x1e\n\x1aSCORE_LINE_KIND_MELD_CARDS\x10\x01\x12\x1a\n\x16SCORE_LINE_KIND_BURACO\x10\x02\x12\x1b\n\x17SCORE_LINE_KIND_CLOSING\x10\x03\x12\x18\n\x14SCORE_LINE_KIND_HAND\x10\x04\x12\x1a\n\x16SCORE_LINE_KIND_NO_POT\x10\x05\x12\x1e\n\x1aSCORE_LINE_KIND_UNUSED_POT\x10\x06\x12%\n!SCORE_LINE_KIND_OPENING_PENALTIES\x10\x07\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'buraco.v1.score_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SCORELINEKIND']._serialized_start=389
-  _globals['_SCORELINEKIND']._serialized_end=651
+  _globals['_SCORELINEKIND']._serialized_start=422
+  _globals['_SCORELINEKIND']._serialized_end=684
   _globals['_SCORELINE']._serialized_start=59
   _globals['_SCORELINE']._serialized_end=221
-  _globals['_SIDESCORE']._serialized_start=223
-  _globals['_SIDESCORE']._serialized_end=321
-  _globals['_DEALSCORE']._serialized_start=323
-  _globals['_DEALSCORE']._serialized_end=386
+  _globals['_SIDESCORE']._serialized_start=224
+  _globals['_SIDESCORE']._serialized_end=354
+  _globals['_DEALSCORE']._serialized_start=356
+  _globals['_DEALSCORE']._serialized_end=419
 # @@protoc_insertion_point(module_scope)

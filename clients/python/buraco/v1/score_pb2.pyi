@@ -76,7 +76,7 @@ class ScoreLine(_message.Message):
     kind: Global___ScoreLineKind.ValueType
     points: _builtins.int
     meld: _builtins.int
-    """Index of the meld on the side's table as the deal left it, for MELD_CARDS and BURACO."""
+    """Index of the meld in the side's `melds`, for MELD_CARDS and BURACO."""
     buraco: _deal_pb2.BuracoKind.ValueType
     """Kind of the buraco as valued by the rule set, for BURACO."""
     seat: _builtins.int
@@ -113,6 +113,7 @@ class SideScore(_message.Message):
     LINES_FIELD_NUMBER: _builtins.int
     TOTAL_FIELD_NUMBER: _builtins.int
     MATCH_TOTAL_FIELD_NUMBER: _builtins.int
+    MELDS_FIELD_NUMBER: _builtins.int
     side: _builtins.int
     """0 or 1: seat mod 2."""
     total: _builtins.int
@@ -121,6 +122,12 @@ class SideScore(_message.Message):
     """The side's match score with this deal counted."""
     @_builtins.property
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[Global___ScoreLine]: ...
+    @_builtins.property
+    def melds(self) -> _containers.RepeatedCompositeFieldContainer[_deal_pb2.Meld]:
+        """The side's melds as they lay when this was counted, in the order that `meld` of the lines counts. Empty in what was
+        stored before this field was there.
+        """
+
     def __init__(
         self,
         *,
@@ -128,10 +135,11 @@ class SideScore(_message.Message):
         lines: _abc.Iterable[Global___ScoreLine] | None = ...,
         total: _builtins.int = ...,
         match_total: _builtins.int = ...,
+        melds: _abc.Iterable[_deal_pb2.Meld] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines", "match_total", b"match_total", "side", b"side", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines", "match_total", b"match_total", "melds", b"melds", "side", b"side", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
