@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 import structlog
+from google.protobuf.json_format import ParseDict
 
+from buraco.v1 import deal_pb2, score_pb2
 from buraco_rules.presets import FROM_SOURCES
 from buraco_rules.rule_sets import OpeningMinimum, RuleSet
 from tests.service.serving import Replica, serving
-from tests.vectors import load
+from tests.vectors import compare, load
 from tests.vectors.dealer import dealt, first_words
 from tests.vectors.expand import BadVector, expanded, expanded_under
 from tests.vectors.flips import flipped
@@ -112,6 +114,23 @@ async def test_wrong_expectations_are_noticed(kind: str, replica: Replica) -> No
                     passed.append((vector.title, body))
     assert passed == []
     assert tried >= 5
+
+
+@pytest.mark.parametrize("wrong", ["nothing", "another's", "not as they lie"])
+def test_sheets_without_their_melds_are_noticed(wrong: str) -> None:
+    """A score whose sheets have not the melds that they count is no right answer, whatever else it says."""
+    body = next(vector.body for vector in VECTORS if vector.kind == "score" and len(_melds_of(vector.body, 0)) > 1)
+    deal = ParseDict(body["snapshot"], deal_pb2.Snapshot()).deal
+    sheets = [score_pb2.SideScore(side=number, melds=side.melds) for number, side in enumerate(deal.sides)]
+    assert list(compare.score({}, score_pb2.DealScore(sides=sheets), deal)) == []
+    melds = {"nothing": [], "another's": deal.sides[1].melds, "not as they lie": reversed(deal.sides[0].melds)}[wrong]
+    told = score_pb2.DealScore(sides=[score_pb2.SideScore(side=0, melds=melds), sheets[1]])
+    assert [line.partition(":")[0] for line in compare.score({}, told, deal)] == ["melds 0 of the score"]
+
+
+def _melds_of(body: Json, side: int) -> list[Json]:
+    melds: list[Json] = body["snapshot"]["deal"]["sides"][side].get("melds", [])
+    return melds
 
 
 # ---- they say what they seem to say ----------------------------------------------------------------

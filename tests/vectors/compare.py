@@ -137,10 +137,15 @@ def turn_json(deal: deal_pb2.Deal) -> Json:
     }
 
 
-def score(facts: Json, got: score_pb2.DealScore) -> Iterator[str]:
-    """Lines, totals and match totals, as far as they are expected. Lines that count nothing may be left out."""
+def score(facts: Json, got: score_pb2.DealScore, deal: deal_pb2.Deal) -> Iterator[str]:
+    """Lines, totals and match totals, as far as they are expected. Lines that count nothing may be left out.
+
+    The melds of each sheet are those of the deal that it counts.
+    """
     for side in got.sides:
         number = str(side.side)
+        counted = [[normal_meld(as_json(meld)) for meld in part.melds] for part in (deal.sides[side.side], side)]
+        yield from differs(f"melds {number} of the score", *counted)
         if number in facts.get("lines", {}):
             lines = [as_json(line) for line in side.lines if line.points]
             expected = [{key: value for key, value in line.items() if value} for line in facts["lines"][number]]

@@ -97,7 +97,7 @@ class Runner:
         score = await self._rules.ScoreDeal(rules_service_pb2.ScoreDealRequest(snapshot=snapshot), timeout=_TURN_LIMIT)
         hands = [sorted(hand.cards) for hand in snapshot.deal.hands]
         return [
-            *compare.score(facts or {}, ends[0].score),
+            *compare.score(facts or {}, ends[0].score, snapshot.deal),
             *compare.message(as_json(ends[0].score), score.score),
             *compare.differs("hands at the end", hands, [sorted(hand.cards) for hand in ends[0].hands]),
         ]
@@ -117,7 +117,7 @@ class Runner:
         if isinstance(answer, Refusal):
             return _compare_refusal(vector.body, answer)
         return [
-            *compare.score(vector.body["score"], answer.score),
+            *compare.score(vector.body["score"], answer.score, request.snapshot.deal),
             *compare.differs("final", vector.body["final"], answer.score.final),
         ]
 
