@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,10 +47,6 @@ class DealReport:
     def sides(self) -> tuple[SideScore, SideScore]:
         """The score sheet of each side."""
         return score_deal(self.deal).sides
-
-    def meld_text(self, side: int, line: ScoreLine) -> str:
-        """The meld that a line counts, in text form; empty where it counts none."""
-        return "" if line.meld is None else format_cards(self.deal.sides[side].melds[line.meld].cards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +111,11 @@ def replay(record: table_pb2.DealRecord) -> DealReport:
     return DealReport(deal, len(record.moves), record.seed, kept)
 
 
+def meld_text(side: SideScore, line: ScoreLine) -> str:
+    """The meld that a line of a side's sheet counts, in text form; empty where it counts none."""
+    return "" if line.meld is None else format_cards(side.melds[line.meld].cards)
+
+
 def to_json(report: MatchReport, metrics: dict[str, Any] | None) -> dict[str, Any]:
     """The report as plain values. Cards are in text form, points and seats are numbers, times are seconds."""
     return {
@@ -147,7 +147,7 @@ def _deal_to_json(deal: DealReport) -> dict[str, Any]:
         "sides": [
             {
                 "side": side.side,
-                "lines": _lines_to_json(deal, side.side, side.lines),
+                "lines": _lines_to_json(side),
                 "total": side.total,
                 "match_total": side.match_total,
             }
@@ -156,14 +156,14 @@ def _deal_to_json(deal: DealReport) -> dict[str, Any]:
     }
 
 
-def _lines_to_json(deal: DealReport, side: int, lines: Sequence[ScoreLine]) -> list[dict[str, Any]]:
+def _lines_to_json(side: SideScore) -> list[dict[str, Any]]:
     return [
         {
             "kind": line.kind.name.lower(),
             "points": line.points,
-            "meld": deal.meld_text(side, line) or None,
+            "meld": meld_text(side, line) or None,
             "buraco": line.buraco.name.lower() if line.buraco else None,
             "seat": line.seat,
         }
-        for line in lines
+        for line in side.lines
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from buraco_bots.report import DealReport, MatchReport
+from buraco_bots.report import DealReport, MatchReport, meld_text
 from buraco_rules.deal import Ending
 from buraco_rules.notation import format_cards
 from buraco_rules.scores import ScoreLine, ScoreLineKind, SideScore
@@ -70,10 +70,10 @@ def how_it_ended(deal: DealReport, bots: Sequence[str]) -> str:
 
 def _what(deal: DealReport, side: SideScore, line: ScoreLine) -> str:
     if line.kind is ScoreLineKind.BURACO:
-        return f"{line.buraco.name.lower().replace('_', '-')}: {deal.meld_text(side.side, line)}"
+        return f"{line.buraco.name.lower().replace('_', '-')}: {meld_text(side, line)}"
     if line.kind is ScoreLineKind.HAND and line.seat is not None:
         return f"seat {line.seat}: {format_cards(deal.deal.hands[line.seat])}"
-    return deal.meld_text(side.side, line)
+    return meld_text(side, line)
 
 
 def _points(text: str, points: int) -> str:
