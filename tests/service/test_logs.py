@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import io
 import json
 import logging
@@ -181,6 +182,48 @@ def test_standard_library() -> None:
     logging.getLogger("grpc._cython").info("chatter")
     (line,) = lines(stream)
     assert (line["event"], line["logger"], line["level"]) == ("cannot do this", "library.part", "warning")
+
+
+CORE: Any = importlib.import_module("grpc._cython.cygrpc")
+HELLO = CORE.SendInitialMetadataOperation((), 0)
+MESSAGE = CORE.SendMessageOperation(b"", 0)
+STATUS = CORE.SendStatusFromServerOperation((), 0, b"", 0)
+
+
+def batch_fails(
+    *operations: object, logger: str = CORE.__name__, words: str = "ExecuteBatchError raised in core"
+) -> None:
+    """What grpc logs when core could not do what was to be done for a stream."""
+    try:
+        raise CORE.ExecuteBatchError(f'Failed "execute_batch": {operations}')
+    except CORE.ExecuteBatchError:
+        text = f"{words} by servicer method [/buraco.v1.TableService/PlayTable]"
+        logging.getLogger(logger).exception(text)
+
+
+@pytest.mark.parametrize("operations", [(STATUS,), (HELLO, STATUS)], ids=["after messages", "first of all"])
+@pytest.mark.parametrize("level", ["debug", "info", "error"])
+def test_a_status_that_nobody_hears(level: logs.Level, operations: tuple[object, ...]) -> None:
+    """That a stream's status could not be sent, its client being gone, is told at debug level and not above it."""
+    stream = io.StringIO()
+    logs.configure(level, "json", stream=stream)
+    batch_fails(*operations)
+    logs.flush()
+    told = [(line["level"], line["logger"], line["exception"].rpartition("Error: ")[2]) for line in lines(stream)]
+    assert told == ([("debug", CORE.__name__, f'Failed "execute_batch": {operations}')] if level == "debug" else [])
+
+
+def test_other_errors_of_grpc_stay_errors() -> None:
+    """What else grpc's core fails to do, and what else its logger says, is an error as before."""
+    stream = io.StringIO()
+    logs.configure("info", "json", stream=stream)
+    batch_fails(HELLO)
+    batch_fails(MESSAGE)
+    batch_fails(HELLO, MESSAGE, STATUS)
+    batch_fails(STATUS, words="Unexpected [ExecuteBatchError] raised")
+    batch_fails(STATUS, logger="library")
+    logging.getLogger(CORE.__name__).error("ExecuteBatchError raised in core by servicer method [/odd]")
+    assert [line["level"] for line in lines(stream)] == ["error"] * 6
 
 
 def test_tracebacks_stay_in_their_line() -> None:

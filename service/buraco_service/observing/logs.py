@@ -46,6 +46,11 @@ _WITHHELD = frozenset(
     | {"signing_keys", "snapshot", "state", "stock", "token", "view"}
 )
 
+# What grpc's own logger says when core could not do what a servicer's method asked for, and what that was.
+_GRPC_CORE = "grpc._cython.cygrpc"
+_BATCH_FAILED = "ExecuteBatchError raised in core by servicer method "
+_STATUS, _MESSAGE = "SendStatusFromServerOperation", "SendMessageOperation"
+
 # Logs the end of a call: the call, its status code's name, seconds, the reason of an error.
 LogCall = Callable[[CallContext, str, float, str | None], None]
 
@@ -152,6 +157,7 @@ def configure(
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(lines)
+    handler.addFilter(partial(_lower_unheard_end, _LEVELS[level]))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
@@ -236,6 +242,23 @@ def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str], wor
         pass
 
     return log_call if _LEVELS[level] <= logging.INFO else log_nothing
+
+
+def _lower_unheard_end(least: int, record: logging.LogRecord) -> bool:
+    """Makes a debug line of grpc's error that the status of a stream could not be sent; says whether it is written.
+
+    A client that cancels its stream when it is told to reconnect may do so while the status is on its way, and when
+    the server stops grpc does not always notice in time to keep quiet. Nobody was there any more: nothing is wrong.
+    A message among what could not be sent is another matter: it may have been too large, which is a fault of ours. Of
+    trailing metadata that it refuses to send grpc would say the same, but ours have fixed names and checked values.
+    """
+    if record.name != _GRPC_CORE or record.exc_info is None or not record.getMessage().startswith(_BATCH_FAILED):
+        return True
+    unsent = str(record.exc_info[1])
+    if _STATUS not in unsent or _MESSAGE in unsent:
+        return True
+    record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+    return record.levelno >= least
 
 
 def _in_pieces(lines: list[str]) -> Iterator[str]:
