@@ -85,7 +85,7 @@ class MeldBook:
         outcomes = [
             run_outcome(self.rules, base, suit, way, acting)
             for way in self.run_ways(run, useful_places(run, _held(naturals), kind), kind)
-            if way.laid.bit_count() + way.wild_is_laid == size
+            if way.size == size
         ]
         if base is not None and self.rules.dirty_sticks and base.wild_index is not None:
             return [self._with_dirt_on_the_way(base, outcome) for outcome in outcomes]

@@ -3,7 +3,7 @@
 from buraco_rules.deal import Deal, Phase, Turn
 from buraco_rules.lays import legal_lays
 from buraco_rules.moves import DrawStock, TakePile
-from buraco_rules.offers import offers
+from buraco_rules.offers import size_with
 from buraco_rules.violations import Violation
 
 
@@ -28,9 +28,9 @@ def _is_top_card_usable(deal: Deal) -> bool:
     hand, top = deal.hand, deal.pile[-1]
     # So many cards can be laid whatever they are, since two are left then (R3.6).
     sure = len(hand) + len(deal.pile) - 2
-    melds = [move.cards for move in offers(deal.rules, (*hand, top), deal.side.melds, top) if top in move.cards]
-    if not melds or len(melds[0]) <= sure:
-        return bool(melds)
+    size = size_with(deal.rules, (*hand, top), deal.side.melds, top)
+    if size <= sure:
+        return size > 0
     return bool(legal_lays(with_pile(deal)))
 
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from buraco_rules.cards import RANK, SUIT, TWO
 from buraco_rules.rule_sets import RuleSet
 
+MIN_SIZE: Final = 3
 BURACO_SIZE: Final = 7
 
 

@@ -6,13 +6,22 @@ from typing import Final, NamedTuple
 
 from buraco_rules.arrangements import MeldBook, meld_book
 from buraco_rules.cards import ACE, KING, RANK, SUIT, SUITS, WILDS
-from buraco_rules.melds import Meld, MeldKind, ranks_taken, run_suit
+from buraco_rules.melds import MIN_SIZE, Meld, MeldKind, ranks_taken, run_suit
 from buraco_rules.moves import LayMeld, LayOff
 from buraco_rules.outcomes import cards_laid
 from buraco_rules.rule_sets import RuleSet
-from buraco_rules.runs import NO_RUN, STRANGER, WILD_KINDS, RunShape, first_places, run_shape, useful_places
+from buraco_rules.runs import (
+    NO_RUN,
+    PLACE_BITS,
+    STRANGER,
+    WILD_KINDS,
+    RunShape,
+    first_places,
+    run_shape,
+    useful_places,
+)
 from buraco_rules.sets import POOL_BITS, SetShape, set_lays, set_shape
-from buraco_rules.sorted_hands import SortedHand, sort_hand
+from buraco_rules.sorted_hands import SortedHand, SuitCards, sort_beside, sort_hand
 
 _REMEMBERED: Final = 1 << 13
 """Lists of moves of each kind, of all rule sets together: with the meld book's answers some 50 MB."""
@@ -36,6 +45,49 @@ def offers(rules: RuleSet, hand: tuple[int, ...], melds: tuple[Meld, ...], must:
         _add_new_sets(found, book, sorted_hand, (RANK[natural],) if natural else _RANKS, taken)
     _add_lay_offs(found, book, melds, sorted_hand, natural)
     return found
+
+
+def size_with(rules: RuleSet, hand: tuple[int, ...], melds: tuple[Meld, ...], card: int) -> int:
+    """How many cards one of the offers that have this card of the hand takes, a small one; 0 where there is none.
+
+    Most cards fit in few places only: to look there until one fits takes much less than to list all.
+    """
+    if card in WILDS:
+        return min([len(move.cards) for move in offers(rules, hand, melds) if card in move.cards], default=0)
+    book, suit, rank = meld_book(rules), SUIT[card], RANK[card]
+    of_suit, pool, acting = sort_beside(hand, card)
+    if any([of_suit.for_new_run[WILD_KINDS[suit][wild]] & PLACE_BITS[card] for wild in acting]):
+        return MIN_SIZE
+    if pool not in _TOO_FEW and _new_sets(book, rank, pool, acting[-1]) and rank not in ranks_taken(rules, melds):
+        return MIN_SIZE
+    return _size_laid_off(book, melds, card, of_suit, acting)
+
+
+def _size_laid_off(
+    book: MeldBook, melds: tuple[Meld, ...], card: int, of_suit: SuitCards, acting: tuple[int, ...]
+) -> int:
+    """As `size_with`, of lay-offs of a natural. Alone it fits more often than behind others."""
+    suit, rank, places = SUIT[card], RANK[card], PLACE_BITS[card]
+    runs = []
+    for meld in melds:
+        base = _base(book, meld)
+        if isinstance(base, SetShape):
+            if base.rank == rank:
+                return 1
+        elif base.suit == suit:
+            alone = useful_places(base.shape, places, 0)
+            if alone and book.run_ways(base.shape, alone, 0):
+                return 1
+            runs.append(base.shape)
+    for run in runs:
+        for wild in _NO_WILD if run.wild == STRANGER else acting:
+            kind = WILD_KINDS[suit][wild]
+            useful = useful_places(run, of_suit.held[kind], kind)
+            if useful & places:
+                for way in book.run_ways(run, useful, kind):
+                    if way.laid & places:
+                        return way.size
+    return 0
 
 
 def _add_new_runs(found: list[LayMeld | LayOff], book: MeldBook, hand: SortedHand, suits: Iterable[int]) -> None:

@@ -64,6 +64,11 @@ class RunWay(NamedTuple):
     preference: int
     """The smallest is taken where the player does not say otherwise (R5.4)."""
 
+    @property
+    def size(self) -> int:
+        """How many cards are laid."""
+        return self.laid.bit_count() + self.wild_is_laid
+
 
 def run_shape(rules: RuleSet, run: Meld) -> RunShape:
     """The shape of a run on the table."""

@@ -41,11 +41,23 @@ class SortedHand(NamedTuple):
 def sort_hand(hand: tuple[int, ...]) -> SortedHand:
     """Sort a hand."""
     number = sum(map(_ONE_OF.__getitem__, hand))
-    faces = (number | number >> 1) & _ALL_FACES | number & _SECONDS
+    faces = _faces(number)
     spades, hearts = _suit_cards(faces & _SPADES), _suit_cards(faces >> POOL_BITS & _SPADES)
     diamonds, clubs = _suit_cards(faces >> 2 * POOL_BITS & _SPADES), _suit_cards(faces >> 3 * POOL_BITS & _SPADES)
     pools = number.to_bytes(KING + 1, "little")
     return SortedHand((spades, hearts, diamonds, clubs), pools, _acting(pools[TWO], pools[0] > 0))
+
+
+def sort_beside(hand: tuple[int, ...], card: int) -> tuple[SuitCards, int, tuple[int, ...]]:
+    """What a hand holds of the suit and of the rank of a card, the latter as a pool, and what can act as a wild."""
+    number = sum(map(_ONE_OF.__getitem__, hand))
+    of_suit = _suit_cards(_faces(number) >> POOL_BITS * SUIT[card] & _SPADES)
+    return of_suit, number >> 8 * RANK[card] & 0xFF, _acting(number >> 8 * TWO & 0xFF, number & 0xFF > 0)
+
+
+def _faces(number: int) -> int:
+    """The faces that a hand holds, in the lower bit of each; in the upper one whether a second copy matters."""
+    return (number | number >> 1) & _ALL_FACES | number & _SECONDS
 
 
 @lru_cache(1 << 14)
