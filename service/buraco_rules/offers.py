@@ -56,7 +56,8 @@ def size_with(rules: RuleSet, hand: tuple[int, ...], melds: tuple[Meld, ...], ca
         return min([len(move.cards) for move in offers(rules, hand, melds) if card in move.cards], default=0)
     book, suit, rank = meld_book(rules), SUIT[card], RANK[card]
     of_suit, pool, acting = sort_beside(hand, card)
-    if any([of_suit.for_new_run[WILD_KINDS[suit][wild]] & PLACE_BITS[card] for wild in acting]):
+    kinds = WILD_KINDS[suit]
+    if any([part & PLACE_BITS[card] for wild in acting for part in of_suit.for_new_run[kinds[wild]]]):
         return MIN_SIZE
     if pool not in _TOO_FEW and _new_sets(book, rank, pool, acting[-1]) and rank not in ranks_taken(rules, melds):
         return MIN_SIZE
@@ -92,10 +93,9 @@ def _size_laid_off(
 
 def _add_new_runs(found: list[LayMeld | LayOff], book: MeldBook, hand: SortedHand, suits: Iterable[int]) -> None:
     for suit in suits:
-        useful, kinds = hand.suits[suit].for_new_run, WILD_KINDS[suit]
+        parts, kinds = hand.suits[suit].for_new_run, WILD_KINDS[suit]
         for wild in hand.acting:
-            held = useful[kinds[wild]]
-            if held:
+            for held in parts[kinds[wild]]:
                 found += _new_runs(book, suit, held, wild)
 
 

@@ -150,6 +150,24 @@ def useful_places(run: RunShape, held: int, acting: int) -> int:
     return useful
 
 
+def new_run_parts(held: int, acting: int) -> tuple[int, ...]:
+    """The useful places of the cards held for a new run, those that no run joins apart; the highest first.
+
+    Hands that differ elsewhere share what is remembered of a part.
+    """
+    useful = useful_places(NO_RUN, held, acting)
+    places = useful & ALL_PLACES
+    joined = places | places >> 1 if acting else places  # a wild bridges one place
+    parts = []
+    while joined:
+        end = 1 << joined.bit_length()
+        begin = 1 << (~joined & end - 1).bit_length()
+        part = places & end - begin
+        parts.append(part | useful & SECOND_ACE if part & BOTH_ACES == BOTH_ACES else part)
+        joined &= begin - 1
+    return tuple(parts)
+
+
 def _in_reach(run: RunShape, places: int, acting: int) -> int:
     """The places that a run can reach over filled ones, a wild bridging one on each way."""
     naturals = run.naturals

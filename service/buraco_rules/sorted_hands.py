@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from buraco_rules.cards import ACE, JOKER, KING, RANK, SUIT, TWO, TWOS
-from buraco_rules.runs import NO_RUN, OWN_TWO, PLACE_BITS, SECOND_ACE, STRANGER, useful_places
+from buraco_rules.runs import OWN_TWO, PLACE_BITS, SECOND_ACE, STRANGER, new_run_parts
 from buraco_rules.sets import POOL_BITS
 
 _ONE_OF: Final = (0, *(1 << 8 * RANK[card] + POOL_BITS * SUIT[card] for card in range(1, JOKER)), 1)
@@ -24,8 +24,8 @@ class SuitCards(NamedTuple):
 
     held: tuple[int, int, int]
     """The naturals, as `run_ways` takes them."""
-    for_new_run: tuple[int, int, int]
-    """Those of them that can take part in a new run."""
+    for_new_run: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+    """Those of them that can take part in a new run, in parts that no run joins."""
 
 
 class SortedHand(NamedTuple):
@@ -73,9 +73,9 @@ def _suit_cards(spades: int) -> SuitCards:
     return SuitCards(
         (held, beside_two, held),
         (
-            useful_places(NO_RUN, held, 0),
-            useful_places(NO_RUN, beside_two, OWN_TWO),
-            useful_places(NO_RUN, held, STRANGER),
+            new_run_parts(held, 0),
+            new_run_parts(beside_two, OWN_TWO),
+            new_run_parts(held, STRANGER),
         ),
     )
 
