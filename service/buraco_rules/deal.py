@@ -139,35 +139,14 @@ class Deal(NamedTuple):
     ) -> "Deal":
         """The deal after a draw or play of the seat to move, which goes on with this hand and side.
 
-        Written out, because every move needs it and `_replace` takes three times as long.
+        Put together by hand, because every move needs it and `_replace` takes three times as long.
         """
         seat = self.seat_to_move
-        return Deal(
-            self.rules,
-            self.seats,
-            self.match,
-            stock,
-            pile,
-            self.pots,
-            (*self.hands[:seat], hand, *self.hands[seat + 1 :]),
-            (self.sides[0], side) if seat & 1 else (side, self.sides[1]),
-            seat,
-            Phase.MELD,
-            turn,
-        )
+        hands, sides = self.with_hand(hand), self.with_side(side)
+        return Deal._make((*self[:3], stock, pile, self.pots, hands, sides, seat, Phase.MELD, turn, self.ending))
 
-    def passed_on(self) -> "Deal":
-        """The deal at the beginning of the next seat's turn."""
-        return Deal(
-            self.rules,
-            self.seats,
-            self.match,
-            self.stock,
-            self.pile,
-            self.pots,
-            self.hands,
-            self.sides,
-            (self.seat_to_move + 1) % self.seats,
-            Phase.DRAW,
-            Turn(self.turn.number + 1),
-        )
+    def passed_on(self, pile: tuple[int, ...], hand: tuple[int, ...], side: Side) -> "Deal":
+        """The deal at the beginning of the next seat's turn, left like this by the seat to move."""
+        seat, turn = (self.seat_to_move + 1) % self.seats, Turn(self.turn.number + 1)
+        hands, sides = self.with_hand(hand), self.with_side(side)
+        return Deal._make((*self[:4], pile, self.pots, hands, sides, seat, Phase.DRAW, turn, self.ending))

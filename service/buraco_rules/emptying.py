@@ -15,6 +15,18 @@ class Emptied(Enum):
     CLOSE = "close"
 
 
+def is_pot_sure(deal: Deal) -> bool:
+    """Whether a pot follows whichever card empties the hand of the seat to move, discarded or not."""
+    rules, side = deal.rules, deal.side
+    return (
+        deal.pots != ()
+        and not side.pots_taken
+        and not side.opening_required
+        and rules.pot_by is PotBy.ANY
+        and not rules.pot_needs_buraco
+    )
+
+
 def emptied(deal: Deal, side: Side, *, discard: int = 0) -> Emptied | Violation:
     """What follows when the seat to move of `side` empties its hand in flight, or by discarding `discard`.
 

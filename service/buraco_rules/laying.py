@@ -137,7 +137,7 @@ def _last_card_can_go(deal: Deal) -> bool:
     (card,) = deal.hand
     if discard_violation(deal, card) is None:
         return True
-    for move in offers(deal.rules, deal.hand, deal.side.melds):
+    for move in offers(deal.rules, deal.hand, deal.side.melds, card):
         outcome = outcome_of(deal, move)
         # One card is no meld, and what is offered can be laid.
         assert isinstance(move, LayOff)

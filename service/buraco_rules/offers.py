@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
+from itertools import compress
 from typing import Final, NamedTuple
 
 from buraco_rules.arrangements import MeldBook, meld_book
-from buraco_rules.cards import ACE, KING, RANK, SUIT, SUITS, WILDS
+from buraco_rules.cards import KING, RANK, SUIT, SUITS, WILDS
 from buraco_rules.melds import MIN_SIZE, Meld, MeldKind, ranks_taken, run_suit
 from buraco_rules.moves import LayMeld, LayOff
 from buraco_rules.outcomes import cards_laid
@@ -26,10 +27,11 @@ from buraco_rules.sorted_hands import SortedHand, SuitCards, sort_beside, sort_h
 _REMEMBERED: Final = 1 << 13
 """Lists of moves of each kind, of all rule sets together: with the meld book's answers some 50 MB."""
 
-_RANKS: Final = range(ACE, KING + 1)
+_RANKS: Final = range(KING + 1)
+"""With the joker's, which makes no set."""
 _NO_WILD: Final = (0,)
-_TOO_FEW: Final = frozenset((0, *(1 << POOL_BITS * suit for suit in SUITS)))
-"""Pools of less than two cards."""
+_SEVERAL: Final = bytes([pool not in (0, *(1 << POOL_BITS * suit for suit in SUITS)) for pool in range(256)])
+"""By pool, whether it has two cards at least."""
 
 
 def offers(rules: RuleSet, hand: tuple[int, ...], melds: tuple[Meld, ...], must: int = 0) -> list[LayMeld | LayOff]:
@@ -42,7 +44,8 @@ def offers(rules: RuleSet, hand: tuple[int, ...], melds: tuple[Meld, ...], must:
     _add_new_runs(found, book, sorted_hand, (SUIT[natural],) if natural else SUITS)
     if rules.sets:
         taken = ranks_taken(rules, melds)
-        _add_new_sets(found, book, sorted_hand, (RANK[natural],) if natural else _RANKS, taken)
+        several = compress(_RANKS, sorted_hand.pools.translate(_SEVERAL))
+        _add_new_sets(found, book, sorted_hand, (RANK[natural],) if natural else several, taken)
     _add_lay_offs(found, book, melds, sorted_hand, natural)
     return found
 
@@ -59,7 +62,7 @@ def size_with(rules: RuleSet, hand: tuple[int, ...], melds: tuple[Meld, ...], ca
     kinds = WILD_KINDS[suit]
     if any([part & PLACE_BITS[card] for wild in acting for part in of_suit.for_new_run[kinds[wild]]]):
         return MIN_SIZE
-    if pool not in _TOO_FEW and _new_sets(book, rank, pool, acting[-1]) and rank not in ranks_taken(rules, melds):
+    if _SEVERAL[pool] and _new_sets(book, rank, pool, acting[-1]) and rank not in ranks_taken(rules, melds):
         return MIN_SIZE
     return _size_laid_off(book, melds, card, of_suit, acting)
 
@@ -103,10 +106,9 @@ def _add_new_sets(
     found: list[LayMeld | LayOff], book: MeldBook, hand: SortedHand, ranks: Iterable[int], taken: Collection[int]
 ) -> None:
     for rank in ranks:
-        pool = hand.pools[rank]
-        if pool not in _TOO_FEW and rank not in taken:
+        if rank not in taken:
             for wild in hand.acting:
-                found += _new_sets(book, rank, pool, wild)
+                found += _new_sets(book, rank, hand.pools[rank], wild)
 
 
 def _add_lay_offs(

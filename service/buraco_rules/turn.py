@@ -146,10 +146,12 @@ def _discard(deal: Deal, move: Discard) -> Played:
         raise IllegalMove(Violation.CARD_NOT_IN_HAND)
     _refuse(discard_violation(deal, card))
     events: list[Event] = [Discarded(seat, card)]
-    hand = without(deal.hand, (card,))
+    pile, hand = (*deal.pile, card), without(deal.hand, (card,))
     if seat in side.unplayed_pots:
         side = side._replace(unplayed_pots=tuple([s for s in side.unplayed_pots if s != seat]))
-    after = deal.played(stock=deal.stock, pile=(*deal.pile, card), hand=hand, side=side, turn=deal.turn)
+    if hand and not side.opening_required and not _ending(deal):
+        return deal.passed_on(pile, hand, side), tuple(events)  # as nearly all turns end
+    after = deal.played(stock=deal.stock, pile=pile, hand=hand, side=side, turn=deal.turn)
     if side.opening_required:
         after = _opening_settled(after, events)
     if not after.hand:
@@ -193,19 +195,21 @@ def _with_pot(deal: Deal, events: list[Event], *, in_flight: bool) -> Deal:
 
 def _turn_over(deal: Deal, events: list[Event]) -> Played:
     """The next seat's turn, or the end of the deal where the stock or the turns have run out (R8)."""
-    rules, stock = deal.rules, deal.stock
-    if rules.stock_end is StockEnd.AT_TWO:
-        if len(stock) <= 2:
-            return _ended(deal, Ending.STOCK, events)
-    elif not stock:
-        stock = tuple(card for pot in reversed(deal.pots) for card in pot)
-        if not stock:
-            return _ended(deal, Ending.STOCK, events)
-        events.append(PotsJoined(len(stock)))
-        deal = deal._replace(stock=stock, pots=())
-    if deal.turn.number >= rules.max_turns:
-        return _ended(deal, Ending.MAX_TURNS, events)
-    return deal.passed_on(), tuple(events)
+    if not deal.stock and deal.pots and deal.rules.stock_end is StockEnd.POTS_JOIN:
+        deal = deal._replace(stock=tuple(card for pot in reversed(deal.pots) for card in pot), pots=())
+        events.append(PotsJoined(len(deal.stock)))
+    ending = _ending(deal)
+    if ending:
+        return _ended(deal, ending, events)
+    return deal.passed_on(deal.pile, deal.hand, deal.side), tuple(events)
+
+
+def _ending(deal: Deal) -> Ending:
+    """Why the deal ends with this turn, if no pots join the stock; NONE where another turn follows."""
+    rules = deal.rules
+    if len(deal.stock) <= (2 if rules.stock_end is StockEnd.AT_TWO else 0):
+        return Ending.STOCK
+    return Ending.MAX_TURNS if deal.turn.number >= rules.max_turns else Ending.NONE
 
 
 def _ended(deal: Deal, ending: Ending, events: list[Event]) -> Played:
