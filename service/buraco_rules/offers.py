@@ -1,9 +1,10 @@
 """What a hand offers to lay: every meld and lay-off that its cards can make, whatever the turn allows."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
-from typing import Final, NamedTuple
+from typing import Final
 
 from buraco_rules.arrangements import MeldBook, meld_book
 from buraco_rules.cards import KING, RANK, SUIT, SUITS, WILDS
@@ -79,18 +80,18 @@ def _size_laid_off(
             if base.rank == rank:
                 return 1
         elif base.suit == suit:
-            alone = useful_places(base.shape, places, 0)
-            if alone and book.run_ways(base.shape, alone, 0):
+            if base.near & places and book.run_ways(base.shape, places, 0):
                 return 1
-            runs.append(base.shape)
-    for run in runs:
-        for wild in _NO_WILD if run.wild == STRANGER else acting:
+            runs.append(base)
+    for base in runs:
+        for wild in _NO_WILD if base.shape.wild == STRANGER else acting:
             kind = WILD_KINDS[suit][wild]
-            useful = useful_places(run, of_suit.held[kind], kind)
-            if useful & places:
-                for way in book.run_ways(run, useful, kind):
-                    if way.laid & places:
-                        return way.size
+            if kind or of_suit.held[0] & base.near:
+                useful = useful_places(base.shape, of_suit.held[kind], kind)
+                if useful & places:
+                    for way in book.run_ways(base.shape, useful, kind):
+                        if way.laid & places:
+                            return way.size
     return 0
 
 
@@ -125,19 +126,20 @@ def _add_lay_offs(
                 if pool or wild:
                     found += _set_lay_offs(book, index, base, pool, wild)
         else:
-            run, suit, near = base
+            run, suit = base.shape, base.suit
             if must and suit != SUIT[must]:
                 continue
             held, kinds = hand.suits[suit].held, WILD_KINDS[suit]
             for wild in _NO_WILD if run.wild == STRANGER else hand.acting:
                 kind = kinds[wild]
-                if kind or held[0] & near:
+                if kind or held[0] & base.near:
                     useful = useful_places(run, held[kind], kind)
                     if useful or kind:
                         found += _run_lay_offs(book, index, run, suit, useful, wild)
 
 
-class _RunBase(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _RunBase:
     """A run that cards may be laid off on."""
 
     shape: RunShape

@@ -4,8 +4,9 @@ The hand is counted in one number, two bits a face, a byte a rank, the jokers in
 instead of steps of Python. What the cards of one suit are good for is remembered by their part of the number.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from buraco_rules.cards import ACE, JOKER, KING, RANK, SUIT, TWO, TWOS
 from buraco_rules.runs import OWN_TWO, PLACE_BITS, SECOND_ACE, STRANGER, new_run_parts
@@ -19,7 +20,8 @@ _SECONDS: Final = 0b10101010 << 8 * ACE | 0b10101010 << 8 * TWO
 _SPADES: Final = sum([3 << 8 * rank for rank in range(ACE, KING + 1)])
 
 
-class SuitCards(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SuitCards:
     """What a hand holds of a suit. Both are by what acts as a wild beside it: nothing, its own 2, a stranger."""
 
     held: tuple[int, int, int]
@@ -28,7 +30,8 @@ class SuitCards(NamedTuple):
     """Those of them that can take part in a new run, in parts that no run joins."""
 
 
-class SortedHand(NamedTuple):
+@dataclass(slots=True)
+class SortedHand:
     """What a hand holds."""
 
     suits: tuple[SuitCards, SuitCards, SuitCards, SuitCards]

@@ -141,12 +141,12 @@ def _move_wild(deal: Deal, move: MoveWild) -> Played:
 def _discard(deal: Deal, move: Discard) -> Played:
     if deal.phase is Phase.DRAW:
         raise IllegalMove(Violation.NOT_DRAWN)
-    card, seat, side = move.card, deal.seat_to_move, deal.side
-    if card not in deal.hand:
+    card, hand, seat, side = move.card, deal.hand, deal.seat_to_move, deal.side
+    if card not in hand:
         raise IllegalMove(Violation.CARD_NOT_IN_HAND)
     _refuse(discard_violation(deal, card))
     events: list[Event] = [Discarded(seat, card)]
-    pile, hand = (*deal.pile, card), without(deal.hand, (card,))
+    pile, hand = (*deal.pile, card), without(hand, (card,))
     if seat in side.unplayed_pots:
         side = side._replace(unplayed_pots=tuple([s for s in side.unplayed_pots if s != seat]))
     if hand and not side.opening_required and not _ending(deal):
