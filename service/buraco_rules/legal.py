@@ -13,8 +13,8 @@ from buraco_rules.rule_sets import WildMoves
 from buraco_rules.view import NextAction
 
 _DRAWS = (DrawStock(), TakePile())
-_DISCARDS = tuple(Discard(card) for card in range(54))
-"""By card."""
+_discard_of: Final = [Discard(card) for card in range(54)].__getitem__
+"""The move that discards a card."""
 _ACTIONS: Final[dict[type, NextAction]] = {
     DrawStock: NextAction.DRAW_STOCK,
     TakePile: NextAction.TAKE_PILE,
@@ -31,14 +31,15 @@ def legal_moves(deal: Deal) -> list[Move]:
     The cards of a meld are in order of place, and the wild's place is given whenever a card acts as a wild, so that
     each move has exactly one outcome.
     """
-    if deal.phase is Phase.DRAW:
+    phase = deal.phase
+    if phase is Phase.DRAW:
         return [move for move in _DRAWS if draw_violation(deal, move) is None]
-    if deal.phase is Phase.OVER:
+    if phase is Phase.OVER:
         return []
     moves: list[Move] = [*legal_lays(deal)]
     if not deal.turn.must_meld:
         moves += _wild_moves(deal)
-        moves += map(_DISCARDS.__getitem__, discardable(deal))
+        moves += map(_discard_of, discardable(deal))
     return moves
 
 

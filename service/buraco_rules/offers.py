@@ -22,7 +22,7 @@ from buraco_rules.runs import (
     run_shape,
     useful_places,
 )
-from buraco_rules.sets import POOL_BITS, SetShape, set_lays, set_shape
+from buraco_rules.sets import POOL_BITS, SetShape, set_lays
 from buraco_rules.sorted_hands import SortedHand, SuitCards, sort_beside, sort_hand
 
 _REMEMBERED: Final = 1 << 13
@@ -76,22 +76,21 @@ def _size_laid_off(
     runs = []
     for meld in melds:
         base = _base(book, meld)
-        if isinstance(base, SetShape):
+        if isinstance(base, _SetBase):
             if base.rank == rank:
                 return 1
-        elif base.suit == suit:
+        elif base.suit == suit and (of_suit.held[0] & base.near or len(acting) > 1):
             if base.near & places and book.run_ways(base.shape, places, 0):
                 return 1
             runs.append(base)
     for base in runs:
-        for wild in _NO_WILD if base.shape.wild == STRANGER else acting:
+        for wild in acting if base.takes_wild else _NO_WILD:
             kind = WILD_KINDS[suit][wild]
-            if kind or of_suit.held[0] & base.near:
-                useful = useful_places(base.shape, of_suit.held[kind], kind)
-                if useful & places:
-                    for way in book.run_ways(base.shape, useful, kind):
-                        if way.laid & places:
-                            return way.size
+            useful = useful_places(base.shape, of_suit.held[kind], kind)
+            if useful & places:
+                sizes = [way.size for way in book.run_ways(base.shape, useful, kind) if way.laid & places]
+                if sizes:
+                    return sizes[0]
     return 0
 
 
@@ -116,26 +115,24 @@ def _add_lay_offs(
     found: list[LayMeld | LayOff], book: MeldBook, melds: tuple[Meld, ...], hand: SortedHand, must: int
 ) -> None:
     """`must`: a natural that must be laid off, 0 for none."""
+    pools, suits, acting = hand.pools, hand.suits, hand.acting
     for index, meld in enumerate(melds):
         base = _base(book, meld)
-        if isinstance(base, SetShape):
-            if must and base.rank != RANK[must]:
-                continue
-            pool = hand.pools[base.rank]
-            for wild in _NO_WILD if base.has_wild else hand.acting:
-                if pool or wild:
-                    found += _set_lay_offs(book, index, base, pool, wild)
-        else:
-            run, suit = base.shape, base.suit
-            if must and suit != SUIT[must]:
-                continue
-            held, kinds = hand.suits[suit].held, WILD_KINDS[suit]
-            for wild in _NO_WILD if run.wild == STRANGER else hand.acting:
+        wilds = acting if base.takes_wild else _NO_WILD
+        if isinstance(base, _SetBase):
+            pool = pools[base.rank]
+            if (pool or len(wilds) > 1) and (not must or base.rank == RANK[must]):
+                for wild in wilds:
+                    if pool or wild:
+                        found += _set_lay_offs(book, index, base.rank, pool, wild)
+        elif not must or base.suit == SUIT[must]:
+            held, kinds = suits[base.suit].held, WILD_KINDS[base.suit]
+            for wild in wilds:
                 kind = kinds[wild]
                 if kind or held[0] & base.near:
-                    useful = useful_places(run, held[kind], kind)
+                    useful = useful_places(base.shape, held[kind], kind)
                     if useful or kind:
-                        found += _run_lay_offs(book, index, run, suit, useful, wild)
+                        found += _run_lay_offs(book, index, base.shape, base.suit, useful, wild)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +140,27 @@ class _RunBase:
     """A run that cards may be laid off on."""
 
     shape: RunShape
-    """Its own 2 that acts may come home, and make room for another wild (R4.4); a stranger stays."""
     suit: int
     near: int
     """See `runs.first_places`."""
+    takes_wild: bool
+    """Its own 2 that acts may come home, and make room for another wild (R4.4); a stranger stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SetBase:
+    """A set that cards may be laid off on."""
+
+    rank: int
+    takes_wild: bool
 
 
 @lru_cache(_REMEMBERED)
-def _base(book: MeldBook, meld: Meld) -> _RunBase | SetShape:
+def _base(book: MeldBook, meld: Meld) -> _RunBase | _SetBase:
     if meld.kind is MeldKind.SET:
-        return set_shape(meld)
+        return _SetBase(RANK[meld.natural], meld.wild_index is None)
     run = run_shape(book.rules, meld)
-    return _RunBase(run, run_suit(meld), first_places(run))
+    return _RunBase(run, run_suit(meld), first_places(run), run.wild != STRANGER)
 
 
 @lru_cache(_REMEMBERED)
@@ -175,5 +181,6 @@ def _new_sets(book: MeldBook, rank: int, pool: int, acting: int) -> tuple[LayMel
 
 
 @lru_cache(_REMEMBERED)
-def _set_lay_offs(book: MeldBook, index: int, base: SetShape, pool: int, acting: int) -> tuple[LayOff, ...]:
-    return tuple([LayOff(index, cards) for cards in set_lays(book.rules, base, pool, acting)])
+def _set_lay_offs(book: MeldBook, index: int, rank: int, pool: int, acting: int) -> tuple[LayOff, ...]:
+    # However many naturals the set has, as if they were two: it may hold all that two decks have of a rank (R4.2).
+    return tuple([LayOff(index, cards) for cards in set_lays(book.rules, SetShape(rank, 2, False), pool, acting)])

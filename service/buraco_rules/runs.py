@@ -135,19 +135,20 @@ def useful_places(run: RunShape, held: int, acting: int) -> int:
     Leaving out what is out of reach makes one remembered answer serve many hands.
     """
     places = held & ALL_PLACES
-    if not run.naturals:
-        useful = places & places >> 1
-        if acting:
-            apart = places & places >> 2
-            useful |= useful << 1 | apart | apart << 2
-        else:
-            useful &= places >> 2
-            useful |= useful << 1 | useful << 2
-    else:
-        useful = _in_reach(run, places, acting)
+    useful = _in_reach(run, places, acting) if run.naturals else _in_threes(places, acting)
     if held & SECOND_ACE and useful & BOTH_ACES == BOTH_ACES:
         useful |= SECOND_ACE
     return useful
+
+
+def _in_threes(places: int, acting: int) -> int:
+    """The places that have neighbours enough for a new run."""
+    useful = places & places >> 1
+    if acting:
+        apart = places & places >> 2
+        return useful | useful << 1 | apart | apart << 2
+    useful &= places >> 2
+    return useful | useful << 1 | useful << 2
 
 
 def new_run_parts(held: int, acting: int) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ from buraco_rules.cards import ACE, JOKER, KING, RANK, SUIT, TWO, TWOS
 from buraco_rules.runs import OWN_TWO, PLACE_BITS, SECOND_ACE, STRANGER, new_run_parts
 from buraco_rules.sets import POOL_BITS
 
-_ONE_OF: Final = (0, *(1 << 8 * RANK[card] + POOL_BITS * SUIT[card] for card in range(1, JOKER)), 1)
-"""By card: what it adds to the number of a hand."""
+_one_of: Final = [0, *(1 << 8 * RANK[card] + POOL_BITS * SUIT[card] for card in range(1, JOKER)), 1].__getitem__
+"""What a card adds to the number of a hand."""
 _ALL_FACES: Final = sum([0b01010101 << 8 * rank for rank in range(ACE, KING + 1)])
 _SECONDS: Final = 0b10101010 << 8 * ACE | 0b10101010 << 8 * TWO
 """Where a second copy matters: of aces and 2s."""
@@ -43,7 +43,7 @@ class SortedHand:
 
 def sort_hand(hand: tuple[int, ...]) -> SortedHand:
     """Sort a hand."""
-    number = sum(map(_ONE_OF.__getitem__, hand))
+    number = sum(map(_one_of, hand))
     faces = _faces(number)
     spades, hearts = _suit_cards(faces & _SPADES), _suit_cards(faces >> POOL_BITS & _SPADES)
     diamonds, clubs = _suit_cards(faces >> 2 * POOL_BITS & _SPADES), _suit_cards(faces >> 3 * POOL_BITS & _SPADES)
@@ -53,7 +53,7 @@ def sort_hand(hand: tuple[int, ...]) -> SortedHand:
 
 def sort_beside(hand: tuple[int, ...], card: int) -> tuple[SuitCards, int, tuple[int, ...]]:
     """What a hand holds of the suit and of the rank of a card, the latter as a pool, and what can act as a wild."""
-    number = sum(map(_ONE_OF.__getitem__, hand))
+    number = sum(map(_one_of, hand))
     of_suit = _suit_cards(_faces(number) >> POOL_BITS * SUIT[card] & _SPADES)
     return of_suit, number >> 8 * RANK[card] & 0xFF, _acting(number >> 8 * TWO & 0xFF, number & 0xFF > 0)
 
