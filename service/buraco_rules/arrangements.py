@@ -103,7 +103,7 @@ class MeldBook:
 
     def move_wild(self, base: Meld) -> tuple[Meld, int] | None:
         """The run with its wild at the other end, and the place it then has; None where it may not move (R5.2)."""
-        return _moved_wild(self.rules, base)
+        return _moved_wild(self, base)
 
     def _with_dirt_on_the_way(self, base: Meld, outcome: Outcome) -> Outcome:
         """A buraco that is clean at last stays dirty if it was dirty on the way in whatever order its cards were laid
@@ -145,7 +145,9 @@ def _run_ways(book: MeldBook, run: RunShape, held: int, acting: int) -> tuple[Ru
     return tuple(run_ways(book.rules, run, held, acting))
 
 
-_moved_wild = lru_cache(_REMEMBERED)(moved_wild)
+@lru_cache(_REMEMBERED)
+def _moved_wild(book: MeldBook, base: Meld) -> tuple[Meld, int] | None:
+    return moved_wild(book.rules, base)
 
 
 def _preference(outcome: Outcome) -> int:
