@@ -23,7 +23,7 @@ from buraco_rules.runs import (
     useful_places,
 )
 from buraco_rules.sets import POOL_BITS, SetShape, set_lays
-from buraco_rules.sorted_hands import SortedHand, SuitCards, sort_beside, sort_hand
+from buraco_rules.sorted_hands import Acting, SortedHand, SuitCards, sort_beside, sort_hand
 
 _REMEMBERED: Final = 1 << 13
 """Lists of moves of each kind, of all rule sets together: with the meld book's answers some 50 MB."""
@@ -44,9 +44,7 @@ def offers(rules: RuleSet, hand: tuple[int, ...], melds: tuple[Meld, ...], must:
     found: list[LayMeld | LayOff] = []
     _add_new_runs(found, book, sorted_hand, (SUIT[natural],) if natural else SUITS)
     if rules.sets:
-        taken = ranks_taken(rules, melds)
-        several = compress(_RANKS, sorted_hand.pools.translate(_SEVERAL))
-        _add_new_sets(found, book, sorted_hand, (RANK[natural],) if natural else several, taken)
+        _add_new_sets(found, book, ranks_taken(rules, melds), sorted_hand, natural)
     _add_lay_offs(found, book, melds, sorted_hand, natural)
     return found
 
@@ -68,9 +66,7 @@ def size_with(rules: RuleSet, hand: tuple[int, ...], melds: tuple[Meld, ...], ca
     return _size_laid_off(book, melds, card, of_suit, acting)
 
 
-def _size_laid_off(
-    book: MeldBook, melds: tuple[Meld, ...], card: int, of_suit: SuitCards, acting: tuple[int, ...]
-) -> int:
+def _size_laid_off(book: MeldBook, melds: tuple[Meld, ...], card: int, of_suit: SuitCards, acting: Acting) -> int:
     """As `size_with`, of lay-offs of a natural. Alone it fits more often than behind others."""
     suit, rank, places = SUIT[card], RANK[card], PLACE_BITS[card]
     runs = []
@@ -95,27 +91,30 @@ def _size_laid_off(
 
 
 def _add_new_runs(found: list[LayMeld | LayOff], book: MeldBook, hand: SortedHand, suits: Iterable[int]) -> None:
+    of_suits, _, acting = hand
     for suit in suits:
-        parts, kinds = hand.suits[suit].for_new_run, WILD_KINDS[suit]
-        for wild in hand.acting:
+        parts, kinds = of_suits[suit].for_new_run, WILD_KINDS[suit]
+        for wild in acting:
             for held in parts[kinds[wild]]:
                 found += _new_runs(book, suit, held, wild)
 
 
 def _add_new_sets(
-    found: list[LayMeld | LayOff], book: MeldBook, hand: SortedHand, ranks: Iterable[int], taken: Collection[int]
+    found: list[LayMeld | LayOff], book: MeldBook, taken: Collection[int], hand: SortedHand, must: int
 ) -> None:
-    for rank in ranks:
+    """`must`: a natural that must be in the set, 0 for none."""
+    _, pools, acting = hand
+    for rank in (RANK[must],) if must else compress(_RANKS, pools.translate(_SEVERAL)):
         if rank not in taken:
-            for wild in hand.acting:
-                found += _new_sets(book, rank, hand.pools[rank], wild)
+            for wild in acting:
+                found += _new_sets(book, rank, pools[rank], wild)
 
 
 def _add_lay_offs(
     found: list[LayMeld | LayOff], book: MeldBook, melds: tuple[Meld, ...], hand: SortedHand, must: int
 ) -> None:
     """`must`: a natural that must be laid off, 0 for none."""
-    pools, suits, acting = hand.pools, hand.suits, hand.acting
+    suits, pools, acting = hand
     for index, meld in enumerate(melds):
         base = _base(book, meld)
         wilds = acting if base.takes_wild else _NO_WILD

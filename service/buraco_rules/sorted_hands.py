@@ -30,15 +30,13 @@ class SuitCards:
     """Those of them that can take part in a new run, in parts that no run joins."""
 
 
-@dataclass(slots=True)
-class SortedHand:
-    """What a hand holds."""
-
-    suits: tuple[SuitCards, SuitCards, SuitCards, SuitCards]
-    pools: bytes
-    """By rank, how many cards there are of each suit; see `sets.POOL_BITS`."""
-    acting: tuple[int, ...]
-    """What can act as a wild, 0 (nothing) first."""
+Suits = tuple[SuitCards, SuitCards, SuitCards, SuitCards]
+Pools = bytes
+"""By rank, how many cards there are of each suit; see `sets.POOL_BITS`."""
+Acting = tuple[int, ...]
+"""What can act as a wild, 0 (nothing) first."""
+SortedHand = tuple[Suits, Pools, Acting]
+"""What a hand holds. A bare tuple, because one is made for every list."""
 
 
 def sort_hand(hand: tuple[int, ...]) -> SortedHand:
@@ -48,10 +46,10 @@ def sort_hand(hand: tuple[int, ...]) -> SortedHand:
     spades, hearts = _suit_cards(faces & _SPADES), _suit_cards(faces >> POOL_BITS & _SPADES)
     diamonds, clubs = _suit_cards(faces >> 2 * POOL_BITS & _SPADES), _suit_cards(faces >> 3 * POOL_BITS & _SPADES)
     pools = number.to_bytes(KING + 1, "little")
-    return SortedHand((spades, hearts, diamonds, clubs), pools, _acting(pools[TWO], pools[0] > 0))
+    return (spades, hearts, diamonds, clubs), pools, _acting(pools[TWO], pools[0] > 0)
 
 
-def sort_beside(hand: tuple[int, ...], card: int) -> tuple[SuitCards, int, tuple[int, ...]]:
+def sort_beside(hand: tuple[int, ...], card: int) -> tuple[SuitCards, int, Acting]:
     """What a hand holds of the suit and of the rank of a card, the latter as a pool, and what can act as a wild."""
     number = sum(map(_one_of, hand))
     of_suit = _suit_cards(_faces(number) >> POOL_BITS * SUIT[card] & _SPADES)
@@ -84,6 +82,6 @@ def _suit_cards(spades: int) -> SuitCards:
 
 
 @lru_cache(1 << 9)
-def _acting(twos: int, joker: bool) -> tuple[int, ...]:
+def _acting(twos: int, joker: bool) -> Acting:
     of_suits = [two for suit, two in enumerate(TWOS) if twos >> POOL_BITS * suit & 3]
     return (0, *of_suits, JOKER) if joker else (0, *of_suits)
