@@ -4,6 +4,7 @@ from enum import Enum
 
 from buraco_rules.cards import WILDS
 from buraco_rules.deal import Deal, Side
+from buraco_rules.melds import BURACO_SIZE
 from buraco_rules.rule_sets import CloseBy, PotBy
 from buraco_rules.violations import Violation
 
@@ -25,6 +26,17 @@ def is_pot_sure(deal: Deal) -> bool:
         and rules.pot_by is PotBy.ANY
         and not rules.pot_needs_buraco
     )
+
+
+def may_be_emptied(deal: Deal) -> bool:
+    """Whether one card more, laid off on whichever meld, could empty the hand of the seat to move.
+
+    A quick look ahead: the last word has `emptied`.
+    """
+    rules, side = deal.rules, deal.side
+    if deal.pots and side.pots_taken < rules.pots_per_side and not rules.pot_needs_buraco:
+        return True
+    return any([len(meld.cards) >= BURACO_SIZE - 1 for meld in side.melds])
 
 
 def emptied(deal: Deal, side: Side, *, discard: int = 0) -> Emptied | Violation:

@@ -3,7 +3,7 @@
 from buraco_rules.arrangements import meld_book
 from buraco_rules.cards import RANK
 from buraco_rules.deal import MAX_UNDO_STEPS, Deal, Side, Turn, UndoStep
-from buraco_rules.emptying import Emptied, emptied
+from buraco_rules.emptying import Emptied, emptied, may_be_emptied
 from buraco_rules.melds import Meld, MeldKind, card_points, is_winning_twos, ranks_taken
 from buraco_rules.moves import LayMeld, LayOff
 from buraco_rules.offers import offers
@@ -137,6 +137,8 @@ def _last_card_can_go(deal: Deal) -> bool:
     (card,) = deal.hand
     if discard_violation(deal, card) is None:
         return True
+    if not may_be_emptied(deal):
+        return False
     for move in offers(deal.rules, deal.hand, deal.side.melds, card):
         outcome = outcome_of(deal, move)
         # One card is no meld, and what is offered can be laid.
