@@ -2,7 +2,7 @@ from itertools import product
 
 import pytest
 
-from buraco_rules.deal import Ending, Phase
+from buraco_rules.deal import Ending, Phase, Turn
 from buraco_rules.events import DealEnded, MatchEnded, PotTaken
 from buraco_rules.moves import Discard, LayOff
 from buraco_rules.notation import parse_cards
@@ -42,6 +42,14 @@ def test_close() -> None:
     assert (ended.ending, ended.seat, ended.score.final) == (Ending.CLOSED, 2, True)
     after = play(deal, discard("Kd"))
     assert (after.phase, after.ending, after.pile) == (Phase.OVER, Ending.CLOSED, parse_cards("Kd"))
+
+
+def test_nothing_binds_after_the_end() -> None:
+    """R7.1, R11.4: once the deal is over nothing of its last turn can be taken back, and nothing binds."""
+    deal = position(OPEN, hand="Kd 5h 6h 7h", melds=[CLEAN_BURACO], taken=1)
+    over = play(deal, lay("5h 6h 7h"), discard("Kd"))
+    assert over.ending is Ending.CLOSED
+    assert over.turn == Turn(deal.turn.number)
 
 
 def test_close_needs_a_pot() -> None:
