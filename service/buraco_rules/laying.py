@@ -92,7 +92,7 @@ def discard_violation(deal: Deal, card: int) -> Violation | None:
     turn = deal.turn
     if turn.must_meld:
         return Violation.TOP_CARD_FIRST
-    if turn.locked_card == card and _is_locked(deal):
+    if turn.locked_card and turn.locked_card == card and _is_locked(deal):  # 0 is no lock, nor a card
         return Violation.CARD_LOCKED
     if len(deal.hand) > 1 or turn.opening_attempt:  # a failed attempt returns its cards before the hand is judged
         return None

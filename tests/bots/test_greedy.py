@@ -15,7 +15,7 @@ from buraco_rules.presets import PRESETS
 from buraco_rules.rule_sets import RuleSet, WildMoves
 from buraco_rules.seeing import view_of
 from buraco_rules.turn import apply
-from tests.rules.positions import CLASSIC, CLOSED, INDIRECT, OPEN, discard, lay_off, position
+from tests.rules.positions import CLASSIC, CLOSED, CLOSED_DIRTY, INDIRECT, OPEN, discard, lay_off, position
 
 
 def choice(deal: Deal) -> Move:
@@ -196,3 +196,12 @@ def test_lay_off_before_new_meld() -> None:
     """A card that finishes a buraco goes there, and not into a new meld."""
     deal = position(CLASSIC, hand="9h 9c 9d Kd Qs 3c", melds=["3h 4h 5h 6h 7h 8h"])
     assert choice(deal) == lay_off(0, "9h")
+
+
+def test_all_cards_melded_with_the_top_of_a_closed_pile() -> None:
+    """Where the whole hand can be melded with the pile's top, what lies under it does not confuse the bot."""
+    deal = drawing(CLOSED_DIRTY, hand="6d 6c", pile="Kc 6s")
+    assert TakePile() in legal_moves(deal)
+    assert choice(deal) in legal_moves(deal)
+    taken, _ = apply(deal, TakePile())
+    assert legal_moves(imagine(view_of(taken, taken.seat_to_move))) == legal_moves(taken)
