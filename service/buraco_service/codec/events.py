@@ -86,28 +86,18 @@ def _hide_dealt(event: bytes, seat: int | None) -> bytes:
     return message.SerializeToString()
 
 
-def _hide_drew(event: bytes, seat: int | None) -> bytes:
-    message = _Event.FromString(event)
-    if message.drew.seat == seat:
-        return event
-    message.drew.ClearField("card")
-    return message.SerializeToString()
+def _hiding(kind: str, hidden: str) -> Callable[[bytes, int | None], bytes]:
+    """For an event whose `hidden` field is for the seat that it names alone."""
 
+    def hide(event: bytes, seat: int | None) -> bytes:
+        message = _Event.FromString(event)
+        content = getattr(message, kind)
+        if content.seat == seat:
+            return event
+        content.ClearField(hidden)
+        return message.SerializeToString()
 
-def _hide_took_rest(event: bytes, seat: int | None) -> bytes:
-    message = _Event.FromString(event)
-    if message.took_rest.seat == seat:
-        return event
-    message.took_rest.ClearField("cards")
-    return message.SerializeToString()
-
-
-def _hide_pot_taken(event: bytes, seat: int | None) -> bytes:
-    message = _Event.FromString(event)
-    if message.pot_taken.seat == seat:
-        return event
-    message.pot_taken.ClearField("cards")
-    return message.SerializeToString()
+    return hide
 
 
 def _drew(event: events.Drew) -> bytes:
@@ -236,7 +226,7 @@ _PUT: Final[dict[type, Callable[[Untyped, Any], None]]] = {
 }
 _HIDE: Final[dict[bytes, Callable[[bytes, int | None], bytes]]] = {
     tag(_Event.DEALT_FIELD_NUMBER): _hide_dealt,
-    _DREW: _hide_drew,
-    tag(_Event.TOOK_REST_FIELD_NUMBER): _hide_took_rest,
-    tag(_Event.POT_TAKEN_FIELD_NUMBER): _hide_pot_taken,
+    _DREW: _hiding("drew", "card"),
+    tag(_Event.TOOK_REST_FIELD_NUMBER): _hiding("took_rest", "cards"),
+    tag(_Event.POT_TAKEN_FIELD_NUMBER): _hiding("pot_taken", "cards"),
 }
