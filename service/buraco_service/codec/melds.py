@@ -8,12 +8,11 @@ from buraco_rules.cards import ACE, ACE_HIGH
 from buraco_rules.melds import BuracoKind, Meld, MeldKind
 from buraco_service.codec.cards import cards_from_pb
 from buraco_service.codec.fields import Faults, FieldErrors, Path, Untyped, by_number
+from buraco_service.codec.remembering import remembered
 
 _KINDS: Final = by_number(MeldKind)
 _BURACOS: Final = by_number(BuracoKind)
 _REMEMBERED: Final = 8192
-_LARGEST_REMEMBERED: Final = 64
-"""Bytes: more than a legal meld has, so that nobody can fill the memory with others."""
 
 
 def meld_to_pb(meld: Meld) -> deal_pb2.Meld:
@@ -28,9 +27,8 @@ def put_meld(pb: deal_pb2.Meld, meld: Meld) -> None:
 
 def meld_from_pb(meld: deal_pb2.Meld, path: Path, faults: Faults) -> Meld | None:
     """A meld as it stands in the message, None where that is faulty. Whether the rules allow it is for them to say."""
-    data = meld.SerializeToString()
     try:
-        return _from_bytes(data) if len(data) <= _LARGEST_REMEMBERED else _read(meld)
+        return _read(meld)
     except FieldErrors as errors:
         faults.add_all(path, errors)
         return None
@@ -49,11 +47,7 @@ def meld_bytes(meld: Meld) -> bytes:
     return data
 
 
-@lru_cache(_REMEMBERED)
-def _from_bytes(data: bytes) -> Meld:
-    return _read(deal_pb2.Meld.FromString(data))
-
-
+@remembered(deal_pb2.Meld, most=_REMEMBERED, largest=64)
 def _read(meld: deal_pb2.Meld) -> Meld:
     faults = Faults()
     kind = _KINDS.get(meld.kind)

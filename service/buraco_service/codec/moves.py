@@ -1,7 +1,6 @@
 """Moves. The same few come again and again, so what they say is remembered."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from buraco.v1 import move_pb2
@@ -9,13 +8,11 @@ from buraco_rules.cards import ACE, ACE_HIGH, JOKER
 from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
 from buraco_service.codec.cards import card_from_pb, cards_from_pb
 from buraco_service.codec.fields import Faults, FieldErrors
+from buraco_service.codec.remembering import remembered
 from buraco_service.codec.wire import field, list_heads, number, number_tag, numbers, tag
 
 MAX_MOVES: Final = 256
 """In one request: more than any turn has."""
-_REMEMBERED: Final = 4096
-_LARGEST_REMEMBERED: Final = 32
-"""Bytes: more than most moves have, so that nobody can fill the memory with others."""
 
 _DRAW_STOCK: Final = field(tag(move_pb2.Move.DRAW_STOCK_FIELD_NUMBER), b"")
 _TAKE_PILE: Final = field(tag(move_pb2.Move.TAKE_PILE_FIELD_NUMBER), b"")
@@ -49,18 +46,9 @@ def move_bytes(move: Move) -> bytes:
     return _BYTES[type(move)](move)
 
 
+@remembered(move_pb2.Move, most=4096, largest=32)
 def move_from_pb(move: move_pb2.Move) -> Move:
     """A move; what it names need not exist. Raises FieldErrors for what cannot be read as a move at all."""
-    data = move.SerializeToString()
-    return _from_bytes(data) if len(data) <= _LARGEST_REMEMBERED else _read(move)
-
-
-@lru_cache(_REMEMBERED)
-def _from_bytes(data: bytes) -> Move:
-    return _read(move_pb2.Move.FromString(data))
-
-
-def _read(move: move_pb2.Move) -> Move:
     faults = Faults()
     which = move.WhichOneof("move")
     if which is None:

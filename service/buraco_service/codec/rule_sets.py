@@ -18,12 +18,12 @@ from buraco_rules.rule_sets import (
     WildMoves,
 )
 from buraco_service.codec.fields import Faults, FieldErrors, Untyped, by_number
+from buraco_service.codec.remembering import remembered
 
 DEFAULT_MAX_TURNS: Final = 1000
 """What 0 in `max_turns` means (R8.3)."""
 
 _REMEMBERED: Final = 64
-_LARGEST_REMEMBERED: Final = 1024
 _MAX_TARGETS: Final = 16
 
 _OPTIONS: Final = tuple(option.name for option in fields(RuleSet) if option.init)
@@ -55,18 +55,9 @@ def rule_set_bytes(rules: RuleSet) -> bytes:
     return rule_set_to_pb(rules).SerializeToString()
 
 
+@remembered(rule_set_pb2.RuleSet, most=_REMEMBERED, largest=1024)
 def rule_set_from_pb(rule_set: rule_set_pb2.RuleSet) -> RuleSet:
     """A rule set. Raises FieldErrors, which names every option at fault; a preset's id is for the preset alone."""
-    data = rule_set.SerializeToString()
-    return _remembered(data) if len(data) <= _LARGEST_REMEMBERED else _read(rule_set)
-
-
-@lru_cache(_REMEMBERED)
-def _remembered(data: bytes) -> RuleSet:
-    return _read(rule_set_pb2.RuleSet.FromString(data))
-
-
-def _read(rule_set: rule_set_pb2.RuleSet) -> RuleSet:
     faults = Faults()
     faults.add_unknown((), rule_set)
     faults.refuse()

@@ -8,6 +8,7 @@ from buraco.v1 import deal_pb2
 from buraco_rules.deal import POTS, Side
 from buraco_service.codec.fields import Faults, FieldErrors, Path
 from buraco_service.codec.melds import meld_from_pb, put_meld
+from buraco_service.codec.remembering import remembered
 from buraco_service.codec.wire import field, tag
 
 MAX_MELDS: Final = 36
@@ -15,8 +16,6 @@ MAX_MELDS: Final = 36
 
 _SIDES: Final = tag(deal_pb2.Deal.SIDES_FIELD_NUMBER)
 _REMEMBERED: Final = 4096
-_LARGEST_REMEMBERED: Final = 512
-"""Bytes: more than a side has in play, so that nobody can fill the memory with others."""
 
 
 @lru_cache(_REMEMBERED)
@@ -35,19 +34,14 @@ def side_field(side: Side) -> bytes:
 
 def side_from_pb(side: deal_pb2.Side, path: Path, faults: Faults) -> Side:
     """A side as it stands in the message; an empty one where that is faulty."""
-    data = side.SerializeToString()
     try:
-        return _from_bytes(data) if len(data) <= _LARGEST_REMEMBERED else _read(side)
+        return _read(side)
     except FieldErrors as errors:
         faults.add_all(path, errors)
         return Side()
 
 
-@lru_cache(_REMEMBERED)
-def _from_bytes(data: bytes) -> Side:
-    return _read(deal_pb2.Side.FromString(data))
-
-
+@remembered(deal_pb2.Side, most=_REMEMBERED, largest=512)
 def _read(side: deal_pb2.Side) -> Side:
     faults = Faults()
     melds: Sequence[deal_pb2.Meld] = side.melds
