@@ -28,10 +28,30 @@ class DealReport:
 
     deal: Deal
     """At its end."""
-    moves: int
-    seed: bytes
-    record: DealRecord
-    """What it is played again from."""
+    message: table_pb2.DealRecord
+    """What the server recorded of it."""
+
+    @property
+    def moves(self) -> int:
+        """How many were made."""
+        return len(self.message.moves)
+
+    @property
+    def seed(self) -> bytes:
+        """What shuffled its cards."""
+        return self.message.seed
+
+    @property
+    def record(self) -> DealRecord:
+        """What it is played again from."""
+        message = self.message
+        return record_deal(
+            _dealt(message),
+            message.seed,
+            [move_from_message(move.move) for move in message.moves],
+            server_seed=None if message.server_seed == message.seed else message.server_seed,
+            entropies=tuple(message.entropies) if any(message.entropies) else (),
+        )
 
     @property
     def number(self) -> int:
@@ -89,9 +109,7 @@ def replay(record: table_pb2.DealRecord) -> DealReport:
     number = record.deal_number
     for field, problem in seed_defects(record.seed, record.commitment, record.server_seed, record.entropies):
         raise RecordWrong(f"deal {number}: {field}: {problem}")
-    rules = rule_set_from_message(record.rule_set)
-    dealt, _ = deal_match(rules, record.seats, record.seed, match_from_message(record.match))
-    deal = dealt
+    deal = _dealt(record)
     try:
         for move in record.moves:
             deal, _ = apply_for(deal, move.seat, move_from_message(move.move))
@@ -101,14 +119,12 @@ def replay(record: table_pb2.DealRecord) -> DealReport:
     played = [(side.total, side.match_total) for side in score_deal(deal).sides]
     if int(deal.ending) != record.ending or stated != played:
         raise RecordWrong(f"deal {number}: its record says {stated} but plays to {played}")
-    kept = record_deal(
-        dealt,
-        record.seed,
-        [move_from_message(move.move) for move in record.moves],
-        server_seed=None if record.server_seed == record.seed else record.server_seed,
-        entropies=tuple(record.entropies) if any(record.entropies) else (),
-    )
-    return DealReport(deal, len(record.moves), record.seed, kept)
+    return DealReport(deal, record)
+
+
+def _dealt(record: table_pb2.DealRecord) -> Deal:
+    rules = rule_set_from_message(record.rule_set)
+    return deal_match(rules, record.seats, record.seed, match_from_message(record.match))[0]
 
 
 def meld_text(side: SideScore, line: ScoreLine) -> str:
