@@ -6,6 +6,8 @@ import asyncio
 import itertools
 from collections.abc import Sequence
 
+import pytest
+
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_bots.arena import play_match as play_in_process
 from buraco_bots.match import Audience, Contest, play_match
@@ -15,6 +17,8 @@ from buraco_rules.presets import PRESETS_BY_ID
 from tests.faults.conftest import MakeReplica
 from tests.faults.crowd import PATIENCE
 from tests.faults.replicas import Replica
+from tests.servers.names import names, other_loopback_addresses
+from tests.servers.processes import free_port
 
 RULES = PRESETS_BY_ID["burraco"]
 BOTS = (RandomBot, RandomBot)
@@ -101,3 +105,28 @@ async def test_replicas_are_replaced(store_url: str, replica: MakeReplica) -> No
         await dying.kill()
         await asyncio.gather(*[board.go_on(20) for board in boards])
         stop.set()
+
+
+@pytest.mark.skipif(not other_loopback_addresses(), reason="only Linux serves at 127.0.0.2 unasked")
+async def test_every_replica_is_replaced_behind_a_name(redis_url: str, replica: MakeReplica) -> None:
+    """A client that was given a name finds new replicas in time, also when all that it knew go within seconds."""
+    port = str(free_port())
+    hosts = [f"127.0.0.{number}" for number in range(1, 5)]
+    replicas = [replica(redis_url, BURACO_HOST=host, BURACO_PORT=port) for host in hosts]
+    await asyncio.gather(*[one.start() for one in replicas])
+    stop = asyncio.Event()
+    async with asyncio.timeout(PATIENCE), names() as server:
+        server.addresses = hosts[:2]
+        async with BuracoClient(server.target(port)) as client, asyncio.TaskGroup() as matches:
+            board = Matches(client, "behind a name")
+            matches.create_task(board.play(stop))
+            await board.go_on(20)
+            table = await client.create_table(RULES.id, 2)
+            for leaving in (0, 1):
+                server.addresses = hosts[leaving + 1 : leaving + 3]
+                assert await replicas[leaving].stop() == 0
+                # Within the time that a call has by default, which is shorter than gRPC's own wait.
+                assert (await client.get_table(table.id)).id == table.id
+                await board.go_on(20)
+            stop.set()
+    assert all(one.logged("call") for one in replicas[:2]), "or they were not there"

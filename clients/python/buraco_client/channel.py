@@ -21,6 +21,9 @@ _OPTIONS: Final[dict[str, str | int]] = {
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.min_reconnect_backoff_ms": 5_000,
     "grpc.max_reconnect_backoff_ms": 5_000,
+    # gRPC looks a name up again when a connection ends, but not within 30 s of the last time: a client whose replicas
+    # are all replaced in that time, one after the other, would know none of the new ones until it is over.
+    "grpc.dns_min_time_between_resolutions_ms": 1_000,
     # Any replica answers any call, so spread them over all that the name resolves to.
     "grpc.service_config": json.dumps({"loadBalancingConfig": [{"round_robin": {}}]}),
 }
