@@ -17,6 +17,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 DOMAIN = "buraco"
 DETAILS_KEY = "grpc-status-details-bin"
+TABLE_TOO_NEW = "TABLE_TOO_NEW"
 # Clients accept 8 KiB of metadata by default. The message travels twice, and the details grow by a third
 # (base64).
 _MAX_TEXT_BYTES = 512
@@ -193,7 +194,7 @@ def store_unavailable(retry_after: float = 1.0) -> ApiError:
 def table_too_new() -> ApiError:
     """This replica is older than what it finds in the store (UNAVAILABLE): one of the newer version can answer."""
     message = "the table was written by a newer version of the service"
-    return ApiError(grpc.StatusCode.UNAVAILABLE, "TABLE_TOO_NEW", message)
+    return ApiError(grpc.StatusCode.UNAVAILABLE, TABLE_TOO_NEW, message)
 
 
 def internal(error_id: str) -> ApiError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.faults.replicas import Replica
 from tests.servers.names import names, other_loopback_addresses
 from tests.servers.processes import free_port
 
+ROOT = Path(__file__).parents[2]
 RULES = PRESETS_BY_ID["burraco"]
 BOTS = (RandomBot, RandomBot)
 MATCHES = 2
@@ -130,3 +132,26 @@ async def test_every_replica_is_replaced_behind_a_name(redis_url: str, replica: 
                 await board.go_on(20)
             stop.set()
     assert all(one.logged("call") for one in replicas[:2]), "or they were not there"
+
+
+@pytest.mark.parametrize("where", ["tables", "entries"])
+async def test_versions_side_by_side(redis_url: str, replica: MakeReplica, where: str) -> None:
+    """While another replica stores what this version does not know, the clients of this one's replica move on to it."""
+    earlier = replica(redis_url)
+    later = replica(redis_url, module="tests.faults.later", PYTHONPATH=str(ROOT), TESTED_LATER=where)
+    await asyncio.gather(earlier.start(), later.start())
+    stop = asyncio.Event()
+    replicas = (earlier, later)
+    async with asyncio.timeout(PATIENCE), BuracoClient(everywhere(replicas)) as client, asyncio.TaskGroup() as matches:
+        boards = [Matches(client, f"{where} {number}") for number in range(MATCHES)]
+        for board in boards:
+            matches.create_task(board.play(stop))
+        while not {"PlayTable", "WatchTable"} <= too_new_for(earlier):
+            await asyncio.gather(*[board.go_on(20) for board in boards])
+        stop.set()
+
+
+def too_new_for(replica: Replica) -> set[str]:
+    """The calls that it ended because a later version had been at the table."""
+    refused = [line["method"] for line in replica.logged("call") if line.get("reason") == "TABLE_TOO_NEW"]
+    return {method.rpartition("/")[2] for method in refused}

@@ -20,6 +20,7 @@ from buraco_rules.soundness import deal_defects
 from buraco_service.codec.moves import move_from_pb
 from buraco_service.stores.base import Commit
 from tests.faults.earlier.saying import said_of
+from tests.faults.later import LATER
 from tests.service.refusals import refused
 from tests.service.scripts import dealt, plain_turn
 from tests.service.serving import (
@@ -37,8 +38,6 @@ from tests.service.serving import (
 
 EARLIER = Path(__file__).parent / "earlier"
 TOO_NEW = ("UNAVAILABLE", "TABLE_TOO_NEW")
-# Field 1000, which no version has: its number and kind, its length, its value.
-LATER = b"\xc2\x3e\x05later"
 
 
 async def _player(replica: Replica, table_id: str, seat: int) -> Player:
@@ -143,6 +142,10 @@ async def test_table_of_a_later_version(replica: Replica, path: tuple[str, ...])
             watch(replica, table_id).next(),
         ):
             assert (await refused(call)).short == TOO_NEW
+        # An answer would leave the player at this replica, whose every answer is the same.
+        await stream.submit(*turn.moves)
+        await stream.expect("events")
+        assert (await refused(stream.next())).short == TOO_NEW
     # Back as it was, as after a step back to the earlier version, it can be played on.
     await _commit(replica, table_id, stored, b"")
     assert (await mover.submit(DrawStock())).revision == 6

@@ -29,7 +29,9 @@ _TURN_REVISION: Final = number_tag(pb.PlayTurn.REVISION_FIELD_NUMBER)
 _TURN_VIEW: Final = tag(pb.PlayTurn.VIEW_FIELD_NUMBER)
 _TURN_MOVES: Final = tag(pb.PlayTurn.MOVES_FIELD_NUMBER)
 _FATAL: Final = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
-"""Errors after which the stream can be of no use any more: they end it."""
+"""Errors after which the stream can be of no use any more: they end it. So does TABLE_TOO_NEW: there is help at another
+replica only, and a player goes there with another stream.
+"""
 
 
 class PlayStream:
@@ -123,7 +125,7 @@ class PlayStream:
             charge_request()
             accepted = await act(request)
         except errors.ApiError as error:
-            if error.code in _FATAL:
+            if error.code in _FATAL or error.reason == errors.TABLE_TOO_NEW:
                 raise
             if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
                 self._tables.metrics.refused(error.reason, error.metadata.get("limit", ""))

@@ -231,7 +231,8 @@ class TableServiceServicer:
     def WatchTable(self, request, context):
         """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
         match is over and told; with UNAUTHENTICATED when something happens after the token it was opened with has expired (a fresh one
-        is for a stream opened anew); with PERMISSION_DENIED when its seat is given back.
+        is for a stream opened anew); with PERMISSION_DENIED when its seat is given back; with TABLE_TOO_NEW when something happens
+        that this replica is too old to tell.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

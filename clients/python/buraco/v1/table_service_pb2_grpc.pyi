@@ -70,7 +70,8 @@ class TableServiceStub:
     WatchTable: _aio.UnaryStreamMultiCallable[_table_service_pb2.WatchTableRequest, _table_service_pb2.WatchTableResponse]
     """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
     match is over and told; with UNAUTHENTICATED when something happens after the token it was opened with has expired (a fresh one
-    is for a stream opened anew); with PERMISSION_DENIED when its seat is given back.
+    is for a stream opened anew); with PERMISSION_DENIED when its seat is given back; with TABLE_TOO_NEW when something happens
+    that this replica is too old to tell.
     """
     PlayTable: _aio.StreamStreamMultiCallable[_table_service_pb2.PlayTableRequest, _table_service_pb2.PlayTableResponse]
     """A seat's two-way stream: the same as SubmitMoves, UndoMove, ListLegalMoves and WatchTable together, at less cost a move. Ends as
@@ -202,7 +203,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _abc.AsyncIterator[_table_service_pb2.WatchTableResponse]:
         """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
         match is over and told; with UNAUTHENTICATED when something happens after the token it was opened with has expired (a fresh one
-        is for a stream opened anew); with PERMISSION_DENIED when its seat is given back.
+        is for a stream opened anew); with PERMISSION_DENIED when its seat is given back; with TABLE_TOO_NEW when something happens
+        that this replica is too old to tell.
         """
 
     @_abc_1.abstractmethod

@@ -1,0 +1,47 @@
+"""A later version of the service, which stores more than this one knows: `python -m tests.faults.later serve …`.
+
+Where it does so the environment variable TESTED_LATER says: in `tables`, or in `entries` of their log.
+"""
+
+from __future__ import annotations
+
+import os
+
+from google.protobuf.message import Message
+
+from buraco_service.codec import fields
+from buraco_service.tables.state import TableValue
+
+LATER = b"\xc2\x3e\x05later"
+"""Field 1000, which no version has: its number and kind, its length, its value."""
+
+
+def _knows_all(message: Message) -> bool:
+    message.DiscardUnknownFields()
+    return False
+
+
+def _become_later(where: str) -> None:
+    fields.says_more = _knows_all
+    # Only now: whoever has taken the functions already would go on with this version's.
+    from buraco_service.tables import entries, stored
+
+    encoded, payload = stored.encode, entries.Entry.payload
+
+    def encode(table: TableValue) -> bytes:
+        return encoded(table) + LATER
+
+    def payload_and_more(self: entries.Entry) -> bytes:
+        return payload(self) + LATER
+
+    if where == "tables":
+        stored.encode = encode
+    else:
+        entries.Entry.payload = payload_and_more  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    _become_later(os.environ["TESTED_LATER"])
+    from buraco_service.commands.cli import main
+
+    main()
