@@ -196,6 +196,22 @@ async def test_grace_runs_out(store: Store, log_stream: Announcing) -> None:
         assert running.echo.ended.is_set()
 
 
+async def test_calls_without_a_request_do_not_delay_the_end(store: Store, log_stream: Announcing) -> None:
+    """A call of which no handler ever knew is cut off when all others have ended, long before the grace runs out."""
+    async with Running(dataclasses.replace(SETTINGS, drain_grace=600.0), store) as running:
+        silent: Any = running.channel.stream_unary(f"/{SERVICE}/Say")()
+        await silent.wait_for_connection()
+        served = running.caller.hang(text("hello"))
+        await asyncio.wait_for(running.echo.hanging.wait(), PATIENCE)
+        stopping = asyncio.create_task(running.server.stop())
+        await asyncio.wait_for(running.drained.wait(), PATIENCE)
+        assert not stopping.done()
+        running.echo.release.set()
+        assert (await served).value == "hello"
+        await asyncio.wait_for(stopping, PATIENCE)
+        assert await refused(silent) in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+
+
 async def test_second_stop_forces(store: Store, log_stream: Announcing) -> None:
     """A second stop does not wait for the grace of the first."""
     async with Running(dataclasses.replace(SETTINGS, drain_grace=600.0), store) as running:

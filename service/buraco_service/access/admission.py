@@ -71,6 +71,11 @@ class Admission:
         self._streams_of[peer] += 1
         return partial(self._leave_stream, peer)
 
+    @property
+    def busy(self) -> bool:
+        """Whether calls that were let in are being served now."""
+        return bool(self._calls or self._streams)
+
     def _peer(self, call: CallContext, context: _Context) -> str:
         if call.caller is not None:
             return f"key {call.caller}"

@@ -69,6 +69,11 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._ids = itertools.count(1)
         self._prefix = secrets.token_hex(6)
 
+    @property
+    def busy(self) -> bool:
+        """Whether calls are being served now, probes and tools apart."""
+        return self._admission.busy
+
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],

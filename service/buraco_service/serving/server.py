@@ -30,6 +30,9 @@ _HEADROOM = 256
 _RECEIVED = 2
 _KEEPALIVE_MS = 30_000
 _KEEPALIVE_TIMEOUT_MS = 10_000
+# Seconds that the last answers get to reach their callers once no call is served any more; and between looks at that.
+_LAST_ANSWERS = 2.0
+_LOOK = 0.1
 # Clients may ping this often; more is taken for an attack.
 _LEAST_PING_MS = 10_000
 
@@ -58,12 +61,12 @@ class BuracoServer:
         self._settings = settings
         self._protection = protection or Protection(settings)
         self._shared_port = shared_port
-        self._tracing = tracing
         self._metrics = metrics
         self._store = store
         self._services = dict(services)
         self._on_drain = tuple(on_drain)
         self._health = _Health()
+        self._calls = CallInterceptor(metrics, settings.limits(), self._protection.api_keys, tracing)
         self._server: grpc.aio.Server | None = None
         self._metrics_server: MetricsServer | None = None
         # What goes on beside the calls.
@@ -104,7 +107,7 @@ class BuracoServer:
     def _made(self) -> grpc.aio.Server:
         limits = self._settings.limits()
         return grpc.aio.server(
-            interceptors=(CallInterceptor(self._metrics, limits, self._protection.api_keys, self._tracing),),
+            interceptors=(self._calls,),
             options=(
                 # Otherwise a second server starts happily on a taken port and steals half of the connections.
                 ("grpc.so_reuseport", int(self._shared_port)),
@@ -156,7 +159,7 @@ class BuracoServer:
             await self._server.wait_for_termination()
 
     async def stop(self) -> None:
-        """Stops in order: tells health watchers and table watchers, lets calls finish (drain_grace), closes
+        """Stops in order: tells health watchers and table watchers, lets calls finish (drain_grace at most), closes
         everything.
 
         A second call while the first is under way cuts the calls off that are still running.
@@ -178,7 +181,7 @@ class BuracoServer:
             except Exception:  # noqa: BLE001 - whatever fails, the rest is to be stopped
                 self._log.exception("watchers were not told")
         if self._server is not None:
-            await self._server.stop(max(0.0, deadline - loop.time()))
+            await self._last_calls(self._server, deadline)
         for chore in self._chores:
             chore.cancel()
         await asyncio.gather(*self._chores, return_exceptions=True)
@@ -191,6 +194,23 @@ class BuracoServer:
         self._stopped = True
         self._log.info("stopped")
         logs.flush()
+
+    async def _last_calls(self, server: grpc.aio.Server, deadline: float) -> None:
+        """Lets calls finish until the deadline. Those left when none is served any more are cut off soon.
+
+        Nothing can come of them: their request never came, or grpc itself has lost them on the way to us, as happens
+        now and then to one that comes in the moment of the stop. Their callers had to wait for us, and we for them.
+        """
+        loop = asyncio.get_running_loop()
+        stopping = asyncio.create_task(server.stop(max(0.0, deadline - loop.time())))
+        busy_at = loop.time()
+        while not stopping.done():
+            await asyncio.wait([stopping], timeout=_LOOK)
+            if self._calls.busy:
+                busy_at = loop.time()
+            elif loop.time() > busy_at + _LAST_ANSWERS:
+                await server.stop(None)
+        await stopping
 
 
 def _ages(settings: Settings) -> tuple[tuple[str, int], ...]:
