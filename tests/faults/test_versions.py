@@ -18,11 +18,12 @@ from buraco_bots.report import replay
 from buraco_rules.moves import DrawStock
 from buraco_rules.soundness import deal_defects
 from buraco_service.codec.moves import move_from_pb
+from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.stores.base import Commit
 from tests.faults.earlier.saying import said_of
 from tests.faults.later import LATER
 from tests.service.refusals import refused
-from tests.service.scripts import dealt, plain_turn
+from tests.service.scripts import dealt, plain_turn, played, short_rules, turns
 from tests.service.serving import (
     Player,
     Replica,
@@ -151,6 +152,11 @@ async def test_table_of_a_later_version(replica: Replica, path: tuple[str, ...])
     assert (await mover.submit(DrawStock())).revision == 6
 
 
+def _event_of_later() -> bytes:
+    """A log entry whose event says more than we know."""
+    return table_pb2.StoredEntry(events=[event_pb2.Event.FromString(LATER)]).SerializeToString()
+
+
 async def test_event_of_a_later_version(replica: Replica) -> None:
     """An event that this version does not know is shown to nobody: what of it is hidden it does not know either."""
     players = await start(replica)
@@ -158,8 +164,20 @@ async def test_event_of_a_later_version(replica: Replica) -> None:
     streams = [watch(replica, table_id), players[0].watch()]
     for stream in streams:
         await stream.expect("state")
-    event = event_pb2.Event.FromString(LATER)
-    entry = table_pb2.StoredEntry(events=[event]).SerializeToString()
-    await _commit(replica, table_id, (await replica.store.load(table_id)).state, entry)
+    await _commit(replica, table_id, (await replica.store.load(table_id)).state, _event_of_later())
     for stream in streams:
         assert (await refused(stream.next())).short == TOO_NEW
+
+
+async def test_deal_with_an_event_of_a_later_version(replica: Replica) -> None:
+    """A deal in which an event says more than this version knows is played to its end, and its record is whole."""
+    rules = short_rules(4)
+    script = list(turns(list(played(dealt(rules), random.Random(1)))))
+    players = await start(replica, rule_set=rule_set_to_pb(rules))
+    table_id = players[0].table_id
+    for turn in script:
+        await players[turn.seat].submit(*turn.moves)
+        await _commit(replica, table_id, (await replica.store.load(table_id)).state, _event_of_later())
+    (record,) = (await records(replica, table_id)).deals
+    replay(record)
+    assert [move_from_pb(move.move) for move in record.moves] == [move for turn in script for move in turn.moves]

@@ -52,22 +52,29 @@ def told(revision: int, events: Iterable[bytes]) -> bytes:
     return b"".join([number(_TOLD_REVISION, revision), *[field(_TOLD_EVENT, event) for event in events]])
 
 
-def stored_entry(payload: bytes) -> table_pb2.StoredEntry:
-    """What a store kept of a change. Raises TABLE_TOO_NEW where it says more than this version knows: what of that is
-    hidden from whom is not known either.
+def stored_moves(payload: bytes) -> table_pb2.StoredEntry:
+    """The moves of a change that a store kept, and whether it took one back, without its events. Raises TABLE_TOO_NEW
+    where it says more than this version knows; of the events it may.
     """
     entry = table_pb2.StoredEntry.FromString(payload)
-    if says_more(entry):
-        raise errors.table_too_new()
-    return entry
+    entry.ClearField("events")
+    return _known(entry)
 
 
 def read_entry(revision: int, payload: bytes) -> Entry:
-    """The change that a store kept. Raises as `stored_entry` does."""
-    entry = stored_entry(payload)
+    """The change that a store kept. Raises TABLE_TOO_NEW where it says more than this version knows: what of that is
+    hidden from whom is not known either.
+    """
+    entry = _known(table_pb2.StoredEntry.FromString(payload))
     return Entry(
         revision,
         tuple([event.SerializeToString() for event in entry.events]),
         tuple([move.SerializeToString() for move in entry.moves]),
         entry.undo,
     )
+
+
+def _known(entry: table_pb2.StoredEntry) -> table_pb2.StoredEntry:
+    if says_more(entry):
+        raise errors.table_too_new()
+    return entry

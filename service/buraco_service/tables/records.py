@@ -11,7 +11,7 @@ from buraco_service.codec.scores import score_to_pb
 from buraco_service.codec.snapshots import match_to_pb
 from buraco_service.stores.base import Store
 from buraco_service.tables.changes import Change, entropies
-from buraco_service.tables.entries import stored_entry
+from buraco_service.tables.entries import stored_moves
 from buraco_service.tables.state import TableValue
 
 _PAGE = 512
@@ -19,7 +19,7 @@ _PAGE = 512
 
 async def deal_record(store: Store, table: TableValue, change: Change, ended: Deal) -> table_pb2.DealRecord:
     """The record of the deal that a change of `table` ends; what came before it in the deal is read from the log."""
-    moves = _standing([*await _entries_of_deal(store, table), stored_entry(change.entry.payload())])
+    moves = _standing([*await _entries_of_deal(store, table), stored_moves(change.entry.payload())])
     server = server_seed(table.master_seed, ended.match.deal_number)
     return table_pb2.DealRecord(
         deal_number=ended.match.deal_number,
@@ -41,7 +41,7 @@ async def _entries_of_deal(store: Store, table: TableValue) -> list[table_pb2.St
     after = table.deal_revision
     while True:
         page = await store.log(table.id, after, _PAGE)
-        entries += [stored_entry(entry.payload) for entry in page if entry.revision <= table.revision]
+        entries += [stored_moves(entry.payload) for entry in page if entry.revision <= table.revision]
         if len(page) < _PAGE:
             return entries
         after = page[-1].revision
