@@ -323,15 +323,26 @@ async def test_program_from_start_to_end(tmp_path: Path, programs: list[Program]
     assert (tmp_path / "buraco.db").exists()
 
 
-async def test_program_on_uvloop(tmp_path: Path, programs: list[Program]) -> None:
-    """The server runs on uvloop as well."""
-    programs.append(program := Program(tmp_path, "--uvloop"))
+@pytest.mark.parametrize(
+    ("arguments", "installed", "loop"),
+    [((), True, "uvloop"), (("--uvloop",), False, "asyncio"), (("--no-uvloop",), True, "asyncio")],
+)
+async def test_event_loop(
+    tmp_path: Path, programs: list[Program], arguments: tuple[str, ...], installed: bool, loop: str
+) -> None:
+    """The server runs on uvloop where that is installed and not refused, and says in its logs on which loop it runs."""
+    if not installed:
+        # The program starts in this folder, so that this is what it finds.
+        (tmp_path / "uvloop.py").write_text("raise ImportError")
+    programs.append(program := Program(tmp_path, *arguments))
     ready = await program.ready()
     async with grpc.aio.insecure_channel(ready["address"]) as channel:
         health: Any = health_pb2_grpc.HealthStub(channel)
         assert (await health.Check(health_pb2.HealthCheckRequest())).status == SERVING
     program.process.send_signal(signal.SIGTERM)
-    assert (await program.end())[0] == 0
+    status, _, err = await program.end()
+    assert status == 0
+    assert [line["loop"] for line in map(json.loads, err.splitlines()) if line["event"] == "serving"] == [loop]
 
 
 async def test_program_in_a_hurry(tmp_path: Path, programs: list[Program]) -> None:

@@ -68,7 +68,7 @@ def test_empty_variable_is_not_set() -> None:
         ("BURACO_HEARTBEAT", "0.1", "heartbeat", 0.1),
         ("BURACO_TOKEN_TTL", "31536000", "token_ttl", 31_536_000.0),
         ("BURACO_REFLECTION", "OFF", "reflection", False),
-        ("BURACO_UVLOOP", "yes", "uvloop", True),
+        ("BURACO_UVLOOP", "no", "uvloop", False),
         ("BURACO_LOG_FORMAT", "console", "log_format", "console"),
         ("BURACO_READY_FILE", "/run/ready.json", "ready_file", Path("/run/ready.json")),
         ("BURACO_STORE", "redis://host:6379/0", "store", "redis://host:6379/0"),
@@ -246,9 +246,9 @@ def test_options_on_the_command_line() -> None:
     for field in dataclasses.fields(Settings):
         shown = re.search(rf"--{field.name.replace('_', '-')}\b(?!-)", text) is not None
         assert shown is (field.name not in ("signing_keys", "api_keys")), field.name
-    assert runner.invoke(command, ["--port", "7", "--no-reflection", "--uvloop"]).exit_code == 0
+    assert runner.invoke(command, ["--port", "7", "--no-reflection", "--no-uvloop"]).exit_code == 0
     loaded = load({}, given)
-    assert (loaded.port, loaded.reflection, loaded.uvloop) == (7, False, True)
+    assert (loaded.port, loaded.reflection, loaded.uvloop) == (7, False, False)
 
 
 def test_misspelt_variables_are_found() -> None:

@@ -353,7 +353,7 @@ async def test_commit_without_its_replicas_is_not_acknowledged(valkey: Valkey, o
 
 
 async def test_uvloop(redis_url: str) -> None:
-    """On uvloop, which the service may be told to run on, the store does the same."""
+    """On uvloop, which the service runs on where it is installed, the store does the same."""
 
     async def play() -> tuple[int, int | None]:
         store = await open_store(redis_url)

@@ -92,12 +92,16 @@ def serve(**flags: str | bool | None) -> None:
 
 def run_until_told(settings: Settings, link: WorkerLink | None = None) -> None:
     """Serves on an event loop of the kind that is set (see `run`)."""
-    if settings.uvloop:
-        import uvloop
+    _run_to_the_end(run(settings, link), _uvloop() if settings.uvloop else None)
 
-        _run_to_the_end(run(settings, link), uvloop.new_event_loop)
-    else:
-        _run_to_the_end(run(settings, link))
+
+def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """What makes uvloop's event loops; None where it is not installed, as on Windows."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 def _run_to_the_end(

@@ -1,7 +1,6 @@
 """Which settings go together, and those that are read from files that other settings name."""
 
 import dataclasses
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -37,8 +36,6 @@ def completed(settings: Settings, *, given: frozenset[str], broken: frozenset[st
         problems += _secrets_missing(settings, given | broken)
     if "tls" not in broken:
         problems += _tls_problems(settings)
-    if settings.uvloop and importlib.util.find_spec("uvloop") is None:
-        problems.append("BURACO_UVLOOP is on, but uvloop is not installed")
     return settings, problems
 
 

@@ -150,7 +150,7 @@ class Settings:
     workers: Annotated[
         int, kinds.integer(1, 64), "Processes that share the port; limits of calls and watches hold for each of them."
     ] = 1
-    uvloop: Annotated[bool, kinds.switch(), "Whether to run on uvloop instead of asyncio's own loop."] = False
+    uvloop: Annotated[bool, kinds.switch(), "Whether to run on uvloop where it is installed."] = True
 
     @property
     def store_shown(self) -> str:

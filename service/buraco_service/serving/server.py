@@ -101,6 +101,7 @@ class BuracoServer:
             metrics_address=self.metrics_address,
             store=self._settings.store_shown,
             tls=self._settings.tls,
+            loop=type(asyncio.get_running_loop()).__module__.partition(".")[0],
         )
         return port
 
