@@ -33,7 +33,7 @@ def service_process(store: str | None = None) -> Iterator[tuple[str, int]]:
     """`buraco serve` in a process of its own: its address and process id. No store named: a new SQLite file."""
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.json"
-        options = ["--port", "0", "--metrics-port", "0", "--store", store or f"sqlite:///{folder}/bench.db"]
+        options = ["--port", "0", "--metrics-port", "0", "--store", store or _new_file(folder)]
         with service.start(ready, *options, "--log-level", "error") as process:
             try:
                 yield service.when_ready(process, ready)["address"], process.pid
@@ -43,14 +43,19 @@ def service_process(store: str | None = None) -> Iterator[tuple[str, int]]:
 
 
 @contextlib.contextmanager
-def echo_process() -> Iterator[tuple[str, int]]:
-    """The echo server in a process of its own: its address and process id."""
-    command = [sys.executable, "-m", "tests.bench.echo_server"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            yield f"127.0.0.1:{process.stdout.readline().strip()}", process.pid
-        finally:
-            process.stdin.close()
-            process.wait(30)
+def echo_process(store: str | None = None) -> Iterator[tuple[str, int]]:
+    """The echo server in a process of its own, as `service_process`."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "tests.bench.echo_server", store or _new_file(folder)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            try:
+                yield f"127.0.0.1:{process.stdout.readline().strip()}", process.pid
+            finally:
+                process.stdin.close()
+                process.wait(30)
+
+
+def _new_file(folder: str) -> str:
+    return f"sqlite:///{folder}/bench.db"

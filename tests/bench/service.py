@@ -1,7 +1,9 @@
 """The service in its own process, each way to call it beside an echo of the same sizes, in turn.
 
-PlayTable answers a move and tells the other seat. It stands beside two echoes: of one message for one, and of one that
-is passed on as well.
+A move is answered when it is durable, and PlayTable tells the other seat. So moves stand beside several echoes: one
+that only answers; one that tells the other seat, too; and one that besides keeps its answer, in a store of the same
+kind, before it gives it. What is left to the last is the game, its views and its snapshots. Echoes run on asyncio's
+own loop, as grpc.aio does where nobody asks for another.
 """
 
 import asyncio
@@ -42,7 +44,7 @@ class Measured(NamedTuple):
 
 async def measure_service(seconds: float, rounds: int, store: str | None) -> None:
     """Print the rates beside the echo's, and the ratio round by round. No store named: a SQLite file."""
-    with service_process(store) as (target, service_pid), echo_process() as (echo_target, echo_pid):
+    with service_process(store) as (target, service_pid), echo_process(store) as (echo_target, echo_pid):
         async with grpc.aio.insecure_channel(target) as channel, grpc.aio.insecure_channel(echo_target) as peer:
             stored = await kept(store or "sqlite:///new")
             print(f"service: {IN_FLIGHT} calls in flight, {stored}; the client has the other core")
@@ -51,8 +53,10 @@ async def measure_service(seconds: float, rounds: int, store: str | None) -> Non
                 ("RulesService.ValidateMoves, in a row", partial(_validate, every=1), _unary),
                 ("RulesService.ValidateMoves, unseen", partial(_validate, every=2), _unary),
                 ("TableService.SubmitMoves", _submit, _unary),
+                ("TableService.SubmitMoves, kept", _submit, partial(_unary, method="KeptOnce")),
                 ("TableService.PlayTable", _play, _streams),
-                ("TableService.PlayTable, told to both", _play, _pairs),
+                ("TableService.PlayTable, told to both", _play, partial(_pairs, method="Pair")),
+                ("TableService.PlayTable, and kept", _play, partial(_pairs, method="KeptPair")),
             ):
                 work, sizes = await begin(channel)
                 await _compare(name, work, service_pid, echo(peer, *sizes), echo_pid, sizes, seconds, rounds)
@@ -176,8 +180,8 @@ async def _play(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
     return work, sizes
 
 
-def _unary(channel: grpc.aio.Channel, up: int, down: int) -> Work:
-    call: Any = channel.unary_unary(f"/{echo_server.SERVICE}/Once")
+def _unary(channel: grpc.aio.Channel, up: int, down: int, *, method: str = "Once") -> Work:
+    call: Any = channel.unary_unary(f"/{echo_server.SERVICE}/{method}")
     request = _echo_request(up, down)
 
     async def once() -> None:
@@ -200,9 +204,9 @@ def _streams(channel: grpc.aio.Channel, up: int, down: int) -> Work:
     return _in_flight([caller(call()) for _ in range(IN_FLIGHT)])
 
 
-def _pairs(channel: grpc.aio.Channel, up: int, down: int) -> Work:
-    """As `_play` without game and store: each message is answered, and passed on to the other seat."""
-    call: Any = channel.stream_stream(f"/{echo_server.SERVICE}/Pair")
+def _pairs(channel: grpc.aio.Channel, up: int, down: int, *, method: str) -> Work:
+    """As `_play` without the game: each message is answered, and passed on to the other seat."""
+    call: Any = channel.stream_stream(f"/{echo_server.SERVICE}/{method}")
     request = _echo_request(up, down)
 
     def caller(name: bytes) -> Callable[[], Awaitable[None]]:
