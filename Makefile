@@ -85,11 +85,38 @@ $(CHECKOV)/.installed: tests/deploy/policies.lock | .venv/.made
 		--require-hashes --no-deps --only-binary :all: -r $<
 	@touch $@
 
+# The distribution with its rules compiled to C, as the image has it, and the tools of development. Rule sets stay Python:
+# compiled ones refuse what is no value of an option before it can be judged.
+COMPILED := .venv/compiled
+$(COMPILED)/.installed: deploy/requirements.lock deploy/compile.lock tests/requirements.lock | .venv/.made
+	$(PYTHON) -m venv $(COMPILED)
+	$(COMPILED)/bin/python -m pip --disable-pip-version-check --quiet install \
+		--require-hashes --no-deps --only-binary :all: $(foreach lock,$^,-r $(lock))
+	@touch $@
+$(COMPILED)/.compiled: pyproject.toml $(shell find service clients/python bots -name '*.py') $(COMPILED)/.installed
+	$(COMPILED)/bin/python -m pip --disable-pip-version-check --quiet install \
+		--no-deps --no-build-isolation --force-reinstall .
+	rm -rf $(COMPILED)/rules
+	mkdir $(COMPILED)/rules
+	cp -r service/buraco_rules $(COMPILED)/rules
+	mypyc=$$(realpath -s $(COMPILED)/bin/mypyc)
+	cd $(COMPILED)/rules
+	find buraco_rules -name '[a-z]*.py' ! -name rule_sets.py \
+		-exec env MYPYC_DEBUG_LEVEL=0 "$$mypyc" --config-file= --strict {} +
+	installed=$$(echo ../lib/python3*/site-packages)
+	rm -f "$$installed"/buraco_rules/*.so
+	cp *.so "$$installed"
+	cp buraco_rules/*.so "$$installed/buraco_rules"
+	cd - >/dev/null
+	@touch $@
+
 # ---- use -------------------------------------------------------------------------------------------
 
-.PHONY: demo bench fuzz mutation vectors soak
+.PHONY: demo compiled bench fuzz mutation vectors soak
 demo: setup-runtime ## Serve in a process of its own, and watch four bots play a match
 	$(BIN)/buraco match $(DEMO_ARGS)
+
+compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C (needs a C compiler)
 
 bench: .venv/.installed-bench ## Measure engine and service beside their peers (BENCH_ARGS=…)
 	$(BIN)/python -m tests.bench $(BENCH_ARGS)
@@ -108,7 +135,7 @@ soak: setup ## Let bots play on each store while replicas are killed: is a move 
 
 # ---- gates -----------------------------------------------------------------------------------------
 
-.PHONY: test test-slow deploy-test image-test check check-format check-lint check-types check-imports check-protos
+.PHONY: test test-slow deploy-test compiled-test image-test check check-format check-lint check-types check-imports check-protos
 test: setup check .venv/.installed-deploy ## Run every gate, then every test but the slow ones (TEST_ARGS=…)
 	$(BIN)/pytest -n 2 $(TEST_ARGS)
 
@@ -118,6 +145,10 @@ test-slow: setup ## Run the long tests that `make test` leaves out (TEST_ARGS=�
 # In one process: they are about time, and each has the machine to itself.
 deploy-test: .venv/.installed-cluster $(CHECKOV)/.installed ## Render and check deploy/, run replicas behind a proxy
 	$(BIN)/pytest -n 0 -m "not image and not monitoring" tests/deploy $(TEST_ARGS)
+
+compiled-test: compiled ## Run the tests of the rules, and of what plays by them, on the compiled ones (TEST_ARGS=…)
+	$(COMPILED)/bin/python -c 'import buraco_rules.turn; print(buraco_rules.turn.__file__)' | grep '\.so$$'
+	$(COMPILED)/bin/pytest -n 2 tests/rules tests/service tests/bots tests/test_vectors.py $(TEST_ARGS)
 
 image-test: .venv/.installed-deploy ## Build the image without a Docker engine, run it, play a move
 	$(BIN)/pytest -n 0 -m image tests/deploy $(TEST_ARGS)
@@ -241,23 +272,24 @@ readme: setup ## Write the tables of README.md, protos/RULES.md and deploy/CAPAC
 
 # The locks fit Python 3.11 to 3.14 on Linux and macOS. Pins stay as they are where pyproject.toml allows it;
 # LOCK_ARGS=--upgrade moves them all. The runtime lock follows the development lock, pin for pin.
-COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	$(LOCK_ARGS)
 RUNTIME := --group build --extra server --extra otel --extra bots --only-binary :all:
 
 .PHONY: lock
 lock: setup ## Write the locks anew from pyproject.toml (LOCK_ARGS=--upgrade)
-	$(COMPILE) pyproject.toml $(RUNTIME) --extra dev --output-file tests/requirements.lock
-	$(COMPILE) pyproject.toml $(RUNTIME) --constraint tests/requirements.lock --output-file deploy/requirements.lock
-	$(COMPILE) --group grpcurl --output-file tests/grpcurl.lock
-	$(COMPILE) --fork-strategy fewest --group bench --constraint tests/requirements.lock --output-file tests/bench.lock
-	$(COMPILE) --group mutation --constraint tests/requirements.lock --output-file tests/mutation/requirements.lock
-	$(COMPILE) --group deploy --constraint tests/requirements.lock \
+	$(LOCK) pyproject.toml $(RUNTIME) --extra dev --output-file tests/requirements.lock
+	$(LOCK) pyproject.toml $(RUNTIME) --constraint tests/requirements.lock --output-file deploy/requirements.lock
+	$(LOCK) --group compile --only-binary :all: --constraint tests/requirements.lock --output-file deploy/compile.lock
+	$(LOCK) --group grpcurl --output-file tests/grpcurl.lock
+	$(LOCK) --fork-strategy fewest --group bench --constraint tests/requirements.lock --output-file tests/bench.lock
+	$(LOCK) --group mutation --constraint tests/requirements.lock --output-file tests/mutation/requirements.lock
+	$(LOCK) --group deploy --constraint tests/requirements.lock \
 		--constraint tests/mutation/requirements.lock --output-file tests/deploy/requirements.lock
-	$(COMPILE) --group deploy-programs --only-binary :all: --no-deps --output-file tests/deploy/programs.lock
-	$(COMPILE) --group deploy-cluster --only-binary :all: --output-file tests/deploy/cluster.lock
-	$(COMPILE) --fork-strategy fewest --group deploy-policies --only-binary :all: --output-file tests/deploy/policies.lock
-	$(COMPILE) --group audit --only-binary :all: --output-file tests/audit.lock
+	$(LOCK) --group deploy-programs --only-binary :all: --no-deps --output-file tests/deploy/programs.lock
+	$(LOCK) --group deploy-cluster --only-binary :all: --output-file tests/deploy/cluster.lock
+	$(LOCK) --fork-strategy fewest --group deploy-policies --only-binary :all: --output-file tests/deploy/policies.lock
+	$(LOCK) --group audit --only-binary :all: --output-file tests/audit.lock
 
 # ---- cleaning --------------------------------------------------------------------------------------
 

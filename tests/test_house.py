@@ -22,6 +22,7 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RUNTIME_LOCK = ROOT / "deploy" / "requirements.lock"
+COMPILE_LOCK = ROOT / "deploy" / "compile.lock"
 DEVELOPMENT_LOCK = ROOT / "tests" / "requirements.lock"
 GRPCURL_LOCK = ROOT / "tests" / "grpcurl.lock"
 BENCH_LOCK = ROOT / "tests" / "bench.lock"
@@ -32,6 +33,7 @@ DEPLOY_LOCK, DEPLOY_PROGRAMS_LOCK, DEPLOY_CLUSTER_LOCK, DEPLOY_POLICIES_LOCK = (
 )
 LOCKS = (
     RUNTIME_LOCK,
+    COMPILE_LOCK,
     DEVELOPMENT_LOCK,
     GRPCURL_LOCK,
     BENCH_LOCK,
@@ -247,7 +249,7 @@ def test_locks_agree() -> None:
         assert not pins(lock).keys() & development.keys()
     # The same files: on which platforms a lock wants a package is its own affair.
     mutation, deploy = pins(MUTATION_LOCK), pins(DEPLOY_LOCK)
-    others = [(other, development) for other in (pins(BENCH_LOCK), mutation, deploy)]
+    others = [(other, development) for other in (pins(COMPILE_LOCK), pins(BENCH_LOCK), mutation, deploy)]
     for one, other in (*others, (mutation, deploy)):
         shared = one.keys() & other.keys()
         assert {name for name in shared if one[name].version != other[name].version} == set()
@@ -259,6 +261,7 @@ def test_locks_agree() -> None:
     [
         (RUNTIME_LOCK, wanted("server", "otel", "bots") + group("build")),
         (DEVELOPMENT_LOCK, wanted("server", "otel", "bots", "dev") + group("build")),
+        (COMPILE_LOCK, group("compile")),
         (GRPCURL_LOCK, group("grpcurl")),
         (BENCH_LOCK, group("bench")),
         (MUTATION_LOCK, group("mutation")),

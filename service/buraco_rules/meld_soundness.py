@@ -1,7 +1,7 @@
 """Whether a meld could stand on a table, and whether a play could have made it: the melds' part of `soundness`."""
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from buraco_rules.arrangements import meld_book
@@ -25,10 +25,7 @@ def meld_problem(rules: RuleSet, meld: Meld) -> str | None:
 @lru_cache(_RULE_SETS_REMEMBERED)
 def meld_judge(rules: RuleSet) -> Callable[[Meld], str | None]:
     """`meld_problem` under one rule set. Verdicts are remembered: most melds were there in the position before."""
-
-    @lru_cache(_MELDS_REMEMBERED)
-    def verdict(meld: Meld) -> str | None:
-        return next(_meld_problems(rules, meld), None)
+    verdict = lru_cache(_MELDS_REMEMBERED)(partial(_first_problem, rules))
 
     def judge(meld: Meld) -> str | None:
         if 3 <= len(meld.cards) <= _LONGEST:
@@ -41,6 +38,10 @@ def meld_judge(rules: RuleSet) -> Callable[[Meld], str | None]:
 def leads_to(rules: RuleSet, before: Meld | None, cards: tuple[int, ...], after: Meld) -> bool:
     """Whether laying the cards on a sound meld (None: as a new one) can make `after`; no cards: moving its wild."""
     return len(cards) <= _LONGEST and _leads_to(rules, before, cards, after)
+
+
+def _first_problem(rules: RuleSet, meld: Meld) -> str | None:
+    return next(_meld_problems(rules, meld), None)
 
 
 def _meld_problems(rules: RuleSet, meld: Meld) -> Iterator[str]:

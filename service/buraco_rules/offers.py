@@ -31,7 +31,8 @@ _REMEMBERED: Final = 1 << 13
 _RANKS: Final = range(KING + 1)
 """With the joker's, which makes no set."""
 _NO_WILD: Final = (0,)
-_SEVERAL: Final = bytes([pool not in (0, *(1 << POOL_BITS * suit for suit in SUITS)) for pool in range(256)])
+_ONE_AT_MOST: Final = (0, *(1 << POOL_BITS * suit for suit in SUITS))
+_SEVERAL: Final = bytes([pool not in _ONE_AT_MOST for pool in range(256)])
 """By pool, whether it has two cards at least."""
 
 

@@ -23,6 +23,7 @@ LABELS: Final = (
 )
 _ENDINGS: Final = {ending.name.lower(): ending for ending in Ending if ending}
 _BINDINGS: Final = ("lock", "must", "unplayed")
+_AFTER_LAID: Final = ("", ",", "was", *_BINDINGS)
 
 
 class PositionReader:
@@ -219,7 +220,7 @@ class PositionReader:
 
     def _laid(self, cursor: Cursor) -> tuple[int, ...]:
         cards: list[int] = []
-        while cursor.peek().text not in ("", ",", "was", *_BINDINGS):
+        while cursor.peek().text not in _AFTER_LAID:
             cards.append(self._card(cursor))
         if not cards:
             self._faults.expected(cursor.peek(), "the cards laid")

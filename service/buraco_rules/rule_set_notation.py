@@ -44,6 +44,7 @@ _ENUMS: Final[dict[str, type[IntEnum]]] = {
     "tie": Tie,
 }
 _ENDS: Final = ("", "\n", "|")
+_ENDS_OF_OPTION: Final = (*_ENDS, ",", "}")
 _BOOLS: Final = {"no": False, "yes": True}
 _TARGETS: Final = re.compile(r"[0-9]{1,10}(?:/[0-9]{1,10})*\Z")
 
@@ -144,7 +145,7 @@ def _read_options(cursor: Cursor, faults: Faults) -> Options | None:
         if value is not None and cursor.peek().text not in (",", "}"):
             faults.expected(cursor.peek(), "',' or '}' after an option")
             sound = False
-        while cursor.peek().text not in (*_ENDS, ",", "}"):
+        while cursor.peek().text not in _ENDS_OF_OPTION:
             cursor.take()
         if cursor.peek().text in _ENDS:
             return None

@@ -22,12 +22,13 @@ NAME: Final = "localhost/buraco:test"
 REVISION: Final = "0123456789abcdef"
 # Made once; the tests of another day start from it.
 _STORAGE: Final = Path(sys.prefix) / "image"
-_BASE: Final = "localhost/buraco-base:trixie"
 _SUITE: Final = "trixie"
-_PACKAGES: Final = "python3,python3-venv,ca-certificates"
+_PACKAGES: Final = ("python3", "python3-venv", "ca-certificates")
+_COMPILER: Final = ("gcc", "libc6-dev", "python3-dev")
 _PROGRAMS: Final = ("buildah", "podman", "runc", "debootstrap")
-# An image of Python to build on where one can be had, e.g. python:3.13-slim.
+# Images of Python to build on where they can be had: e.g. python:3.13-slim, and python:3.13 to compile on.
 _OTHER_BASE: Final = "IMAGE_TEST_BASE"
+_OTHER_BUILD_BASE: Final = "IMAGE_TEST_BUILD_BASE"
 _LONG: Final = 1200.0
 _CONFINED: Final = (
     *("--read-only", "--read-only-tmpfs=false", "--cap-drop=all", "--security-opt=no-new-privileges"),
@@ -47,13 +48,15 @@ def check_tools() -> None:
 
 
 def build() -> None:
-    """Builds the image of this checkout, and its base where there is none yet."""
+    """Builds the image of this checkout, and its bases where there are none yet."""
     # Podman notes where its folder lies, and would refuse one that was moved along with the checkout.
     (_STORAGE / "storage" / "libpod" / "bolt_state.db").unlink(missing_ok=True)
-    base = os.environ.get(_OTHER_BASE) or _base()
+    base = os.environ.get(_OTHER_BASE) or _base("run", _PACKAGES)
+    build_base = os.environ.get(_OTHER_BUILD_BASE) or _base("build", _PACKAGES + _COMPILER)
     _buildah(
         *("build-using-dockerfile", "--isolation", "chroot", "--format", "oci", "--file", str(DEPLOY / "Dockerfile")),
-        *(f"--build-arg=PYTHON_IMAGE={base}", f"--build-arg=REVISION={REVISION}", "--tag", NAME),
+        *(f"--build-arg=PYTHON_IMAGE={base}", f"--build-arg=BUILD_IMAGE={build_base}"),
+        *(f"--build-arg=REVISION={REVISION}", "--tag", NAME),
         *_pip_settings(),
         str(ROOT),
     )
@@ -109,22 +112,23 @@ def podman(*arguments: str, timeout: float = _LONG) -> str:
     return done.stdout.strip()
 
 
-def _base() -> str:
+def _base(use: str, packages: Sequence[str]) -> str:
     """The name of a base with Debian's Python, made from packages where there is none yet."""
-    if _run([*_with_storage("buildah"), "inspect", "--type", "image", _BASE]).returncode == 0:
-        return _BASE
+    name = f"localhost/buraco-{use}:{_SUITE}"
+    if _run([*_with_storage("buildah"), "inspect", "--type", "image", name]).returncode == 0:
+        return name
     folder = _STORAGE / "base"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    done = _run(["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", _SUITE, str(folder)])
+    done = _run(["debootstrap", "--variant=minbase", f"--include={','.join(packages)}", _SUITE, str(folder)])
     if done.returncode:
         raise RuntimeError(f"debootstrap: {done.stdout[-2000:]}{done.stderr[-500:]}")
     container = _buildah("from", "scratch")
     _buildah("add", "--quiet", container, str(folder), "/")
-    _buildah("commit", "--quiet", container, _BASE)
+    _buildah("commit", "--quiet", container, name)
     _buildah("rm", container)
     shutil.rmtree(folder)
-    return _BASE
+    return name
 
 
 def _pip_settings() -> list[str]:

@@ -136,6 +136,12 @@ def test_modules_are_compiled(running: Container) -> None:
     assert len(sources.split()) == len(compiled.split()) > 0
 
 
+def test_rules_are_compiled(running: Container) -> None:
+    """The rules run as C."""
+    show = "import buraco_rules.turn as turn; print(turn.__file__)"
+    assert running.execute("/opt/buraco/bin/python", "-c", show).stdout.strip().endswith(".so")
+
+
 async def test_sigterm_ends_it_in_order(running: Container, port: int) -> None:
     """SIGTERM ends the service within its grace with status 0; started again it has its tables still."""
     address = f"127.0.0.1:{port}"
