@@ -1,13 +1,12 @@
 """What happened, hidden cards included: whoever passes events on leaves out what the receiver may not know."""
 
-from dataclasses import dataclass
-
+from buraco_rules._values import value
 from buraco_rules.deal import Ending
 from buraco_rules.melds import Meld
 from buraco_rules.scores import DealScore
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Dealt:
     """The deal was dealt (R2)."""
 
@@ -20,7 +19,7 @@ class Dealt:
     stock_count: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Drew:
     """A card was drawn from the stock."""
 
@@ -29,7 +28,7 @@ class Drew:
     stock_count: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TookPile:
     """The pile was taken: all cards of an open pile, only the top card of a closed one. `size` tells how many there
     were.
@@ -40,7 +39,7 @@ class TookPile:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TookRest:
     """The rest of a closed pile joined the hand (R3.4)."""
 
@@ -49,7 +48,7 @@ class TookRest:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Melded:
     """A new meld was laid."""
 
@@ -58,7 +57,7 @@ class Melded:
     meld: Meld
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LaidOff:
     """Cards were laid off; `meld` is the arrangement chosen (R5.4)."""
 
@@ -68,7 +67,7 @@ class LaidOff:
     meld: Meld
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WildMoved:
     """A wild was moved to the other end of a run (R5.2)."""
 
@@ -77,7 +76,7 @@ class WildMoved:
     meld: Meld
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Discarded:
     """A card was discarded, which ended the turn."""
 
@@ -85,7 +84,7 @@ class Discarded:
     card: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PotTaken:
     """A pot was picked up (R6.1)."""
 
@@ -95,14 +94,14 @@ class PotTaken:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PotsJoined:
     """The pots left became the stock (R8.2)."""
 
     stock_count: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Opened:
     """A side reached its opening minimum (R11.2)."""
 
@@ -110,7 +109,7 @@ class Opened:
     points: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OpeningFailed:
     """An opening attempt fell short; everybody saw the cards that return (R11.2)."""
 
@@ -120,7 +119,7 @@ class OpeningFailed:
     next_required: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Undone:
     """The newest play of the turn was taken back; `meld` is None when it is gone (R11.4)."""
 
@@ -130,7 +129,7 @@ class Undone:
     meld: Meld | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DealEnded:
     """The deal is over; now everybody may see the hands."""
 
@@ -141,7 +140,7 @@ class DealEnded:
     hands: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MatchEnded:
     """The match is over (R10); no winner in a draw."""
 

@@ -3,20 +3,20 @@
 Data classes, not tuples: two moves are equal only if they are of one kind.
 """
 
-from dataclasses import dataclass
+from buraco_rules._values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DrawStock:
     """Draw the top card of the stock."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TakePile:
     """Take the whole discard pile."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LayMeld:
     """Lay a new meld (R4)."""
 
@@ -25,7 +25,7 @@ class LayMeld:
     """The place at which the wild shall stand in a run, 1 to 14; None: R5.4 decides."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LayOff:
     """Lay cards off on a meld of one's own side (R5.1)."""
 
@@ -36,7 +36,7 @@ class LayOff:
     """The place at which the run's wild shall stand afterwards, 1 to 14; None: R5.4 decides."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MoveWild:
     """Move a wild from one end of a run to the other (R5.2)."""
 
@@ -46,7 +46,7 @@ class MoveWild:
     """The place just beyond the other end."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Discard:
     """Discard one card, which ends the turn."""
 

@@ -44,7 +44,7 @@ def undecorated(source: str) -> str:
     for function in sorted(functions, key=lambda node: -node.lineno):
         if len(function.decorator_list) == 1 and function.col_offset <= 4:
             (decorator,) = function.decorator_list
-            if (text := ast.unparse(decorator)).startswith(("property", "lru_cache")):
+            if (text := ast.unparse(decorator)).startswith(("property", "lru_cache", "dataclass_transform")):
                 assert function.end_lineno is not None
                 assert decorator.end_lineno is not None
                 indent = " " * function.col_offset
