@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from buraco_rules.cards import ACE, ACE_HIGH, JOKER, RANK, SUIT, TWO, WILDS
-from buraco_rules.melds import Meld, MeldKind, run_suit
+from buraco_rules.melds import RUN, SET, Meld, run_suit
 from buraco_rules.outcomes import Outcome, run_outcome, set_outcome
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.runs import (
@@ -71,9 +71,9 @@ class MeldBook:
             if base is None and not naturals:
                 continue
             suit = SUIT[naturals[0]] if base is None else run_suit(base)
-            if (base is None or base.kind is MeldKind.RUN) and suit != SUIT[JOKER]:
+            if (base is None or base.kind is RUN) and suit != SUIT[JOKER]:
                 found += self._as_run(base, suit, naturals, acting)
-            if base is None or base.kind is MeldKind.SET:
+            if base is None or base.kind is SET:
                 found += self._as_set(base, naturals, acting)
         return found
 
@@ -163,7 +163,7 @@ def _wild_stands_at(outcome: Outcome, place: int) -> bool:
     if outcome.wild_position is not None:
         return outcome.wild_position == place
     meld = outcome.meld
-    return place == TWO and meld.kind is MeldKind.RUN and meld.low_position <= TWO
+    return place == TWO and meld.kind is RUN and meld.low_position <= TWO
 
 
 def _held(naturals: list[int]) -> int:

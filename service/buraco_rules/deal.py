@@ -1,5 +1,6 @@
 """The state of a deal: immutable values only, hidden cards included."""
 
+from bisect import insort
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -15,12 +16,25 @@ MAX_UNDO_STEPS: Final = 128
 """More plays than a turn has cards for: only wilds moved to and fro could go on for ever."""
 
 
+def with_card(hand: tuple[int, ...], card: int) -> tuple[int, ...]:
+    """A hand with one card more, in order."""
+    cards = list(hand)
+    insort(cards, card)
+    return tuple(cards)
+
+
 class Phase(IntEnum):
     """What the seat to move has to do."""
 
     DRAW = 1
     MELD = 2
     OVER = 3
+
+
+DRAW: Final = Phase.DRAW
+MELD: Final = Phase.MELD
+OVER: Final = Phase.OVER
+"""By names of their own for what every move asks: a member asked of its enumeration takes five times as long."""
 
 
 class Ending(IntEnum):
@@ -36,6 +50,9 @@ class Ending(IntEnum):
     """The limit of turns was reached (R8.3)."""
     TWOS_BURACO = 4
     """A buraco of 2s won the match (R7.3)."""
+
+
+RUNNING: Final = Ending.NONE
 
 
 class Match(NamedTuple):
@@ -127,8 +144,9 @@ class Deal(NamedTuple):
 
     def with_hand(self, hand: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """All hands, the one of the seat to move replaced."""
-        seat = self.seat_to_move
-        return (*self.hands[:seat], hand, *self.hands[seat + 1 :])
+        hands = list(self.hands)
+        hands[self.seat_to_move] = hand
+        return tuple(hands)
 
     def with_side(self, side: Side) -> tuple[Side, Side]:
         """Both sides, the one of the seat to move replaced."""
@@ -141,12 +159,13 @@ class Deal(NamedTuple):
 
         Put together by hand, because every move needs it and `_replace` takes three times as long.
         """
-        seat = self.seat_to_move
+        rules, seats, match, _, _, pots, _, _, seat, _, _, ending = self
         hands, sides = self.with_hand(hand), self.with_side(side)
-        return Deal._make((*self[:3], stock, pile, self.pots, hands, sides, seat, Phase.MELD, turn, self.ending))
+        return Deal._make((rules, seats, match, stock, pile, pots, hands, sides, seat, MELD, turn, ending))
 
     def passed_on(self, pile: tuple[int, ...], hand: tuple[int, ...], side: Side) -> "Deal":
         """The deal at the beginning of the next seat's turn, left like this by the seat to move."""
-        seat, turn = (self.seat_to_move + 1) % self.seats, Turn(self.turn.number + 1)
-        hands, sides = self.with_hand(hand), self.with_side(side)
-        return Deal._make((*self[:4], pile, self.pots, hands, sides, seat, Phase.DRAW, turn, self.ending))
+        rules, seats, match, stock, _, pots, _, _, seat, _, turn, ending = self
+        hands, sides, following = self.with_hand(hand), self.with_side(side), Turn(turn.number + 1)
+        seat = (seat + 1) % seats
+        return Deal._make((rules, seats, match, stock, pile, pots, hands, sides, seat, DRAW, following, ending))

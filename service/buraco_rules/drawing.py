@@ -1,6 +1,6 @@
 """The draw that begins a turn (R3.1 to R3.5)."""
 
-from buraco_rules.deal import Deal, Phase, Turn
+from buraco_rules.deal import DRAW, Deal, Turn
 from buraco_rules.lays import legal_lays
 from buraco_rules.moves import DrawStock, TakePile
 from buraco_rules.offers import size_with
@@ -9,7 +9,7 @@ from buraco_rules.violations import Violation
 
 def draw_violation(deal: Deal, move: DrawStock | TakePile) -> Violation | None:
     """Why the turn may not begin with this draw; None if it may."""
-    if deal.phase is not Phase.DRAW:
+    if deal.phase is not DRAW:
         return Violation.ALREADY_DRAWN
     if isinstance(move, DrawStock):
         return None if deal.stock else Violation.STOCK_EMPTY

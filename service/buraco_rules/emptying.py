@@ -47,7 +47,7 @@ def emptied(deal: Deal, side: Side, *, discard: int = 0) -> Emptied | Violation:
     rules = deal.rules
     if side.opening_required:
         return Violation.BELOW_OPENING_MINIMUM
-    has_buraco = any([meld.is_buraco for meld in side.melds])
+    has_buraco = any([len(meld.cards) >= BURACO_SIZE for meld in side.melds])
     no_pot: Violation | None = None
     if deal.pots and side.pots_taken < rules.pots_per_side:
         if discard and (side.pots_taken or rules.pot_by is PotBy.FLIGHT):

@@ -4,7 +4,7 @@ from buraco_rules.arrangements import meld_book
 from buraco_rules.cards import RANK
 from buraco_rules.deal import MAX_UNDO_STEPS, Deal, Side, Turn, UndoStep
 from buraco_rules.emptying import Emptied, emptied, may_be_emptied
-from buraco_rules.melds import Meld, MeldKind, card_points, is_winning_twos, ranks_taken
+from buraco_rules.melds import SET, Meld, card_points, is_winning_twos, ranks_taken
 from buraco_rules.moves import LayMeld, LayOff
 from buraco_rules.offers import offers
 from buraco_rules.outcomes import Outcome
@@ -30,37 +30,31 @@ def lay(deal: Deal, index: int | None, outcome: Outcome) -> Deal:
 
     Judges nothing: see `lay_violation`.
     """
-    side, turn, seat = deal.side, deal.turn, deal.seat_to_move
-    hand = without(deal.hand, outcome.cards)
-    if index is None:
-        melds = (*side.melds, outcome.meld)
-    else:
-        melds = (*side.melds[:index], outcome.meld, *side.melds[index + 1 :])
-    unplayed = seat in side.unplayed_pots
-    required, attempt, undo = side.opening_required, False, turn.undo
+    cards, meld, pile, seat = outcome.cards, outcome.meld, deal.pile, deal.seat_to_move
+    melds, pots_taken, unplayed_pots, required, penalties = deal.sides[seat & 1]
+    number, locked, must, _, undo = deal.turn
+    hand, before = without(deal.hands[seat], cards), None if index is None else melds[index]
+    melds = (*melds, meld) if index is None else _with_meld(melds, index, meld)
+    unplayed, attempt = seat in unplayed_pots, False
     if required:
         points = sum([card_points(deal.rules, meld.cards) for meld in melds])
         attempt = points < required
         if not attempt:
             required = 0
-    elif turn.must_meld and deal.pile:
+    elif must and pile:
         undo = ()  # the rest of the pile is revealed to the player
     else:
-        before = None if index is None else side.melds[index]
-        meld = len(side.melds) if index is None else index
-        undo = _remembering(
-            turn.undo, UndoStep(meld, before, outcome.cards, turn.locked_card, turn.must_meld, unplayed)
-        )
-    pile = deal.pile
-    if turn.must_meld:
-        hand = tuple(sorted(hand + pile))
-        pile = ()
-    locked = 0 if turn.locked_card in outcome.cards else turn.locked_card
+        place = len(melds) - 1 if index is None else index
+        undo = _remembering(undo, UndoStep(place, before, cards, locked, must, unplayed))
+    if must:
+        hand, pile = tuple(sorted(hand + pile)), ()
+    if locked in cards:
+        locked = 0
     if unplayed:
-        side = side._replace(unplayed_pots=tuple([s for s in side.unplayed_pots if s != seat]))
-    after = Side(melds, side.pots_taken, side.unplayed_pots, required, side.opening_penalties)
-    turn = Turn(turn.number, locked, 0, attempt, undo)
-    return deal.played(stock=deal.stock, pile=pile, hand=hand, side=after, turn=turn)
+        unplayed_pots = tuple([pot for pot in unplayed_pots if pot != seat])
+    side = Side(melds, pots_taken, unplayed_pots, required, penalties)
+    turn = Turn(number, locked, 0, attempt, undo)
+    return deal.played(stock=deal.stock, pile=pile, hand=hand, side=side, turn=turn)
 
 
 def lay_violation(deal: Deal, index: int | None, outcome: Outcome) -> Violation | None:
@@ -69,7 +63,7 @@ def lay_violation(deal: Deal, index: int | None, outcome: Outcome) -> Violation 
     if turn.must_meld and turn.must_meld not in outcome.cards:
         return Violation.TOP_CARD_FIRST
     meld = outcome.meld
-    if index is None and meld.kind is MeldKind.SET and RANK[meld.natural] in ranks_taken(deal.rules, deal.side.melds):
+    if index is None and meld.kind is SET and RANK[meld.natural] in ranks_taken(deal.rules, deal.side.melds):
         return Violation.SECOND_SET
     left = len(deal.hand) - len(outcome.cards) + (len(deal.pile) if turn.must_meld else 0)
     if left >= 2:
@@ -119,12 +113,19 @@ def _is_locked(deal: Deal) -> bool:
 def with_moved_wild(deal: Deal, index: int, meld: Meld) -> Deal:
     """The deal after a wild moved in the meld `index`, which is now `meld`."""
     side, turn = deal.side, deal.turn
-    melds = (*side.melds[:index], meld, *side.melds[index + 1 :])
+    melds = _with_meld(side.melds, index, meld)
     undo = turn.undo
     if not side.opening_required:
         unplayed = deal.seat_to_move in side.unplayed_pots
         undo = _remembering(undo, UndoStep(index, side.melds[index], (), turn.locked_card, 0, unplayed))
     return deal._replace(sides=deal.with_side(side._replace(melds=melds)), turn=turn._replace(undo=undo))
+
+
+def _with_meld(melds: tuple[Meld, ...], index: int, meld: Meld) -> tuple[Meld, ...]:
+    """The melds, the one of the index replaced."""
+    replaced = list(melds)
+    replaced[index] = meld
+    return tuple(replaced)
 
 
 def _remembering(undo: tuple[UndoStep, ...], step: UndoStep) -> tuple[UndoStep, ...]:

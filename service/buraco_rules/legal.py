@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from buraco_rules.arrangements import meld_book
-from buraco_rules.deal import Deal, Phase
+from buraco_rules.deal import DRAW, OVER, Deal
 from buraco_rules.drawing import draw_violation
 from buraco_rules.laying import discardable, turn_violation, with_moved_wild
 from buraco_rules.lays import legal_lays
 from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.rule_sets import WildMoves
+from buraco_rules.rule_sets import FREE_END
 from buraco_rules.view import NextAction
 
 _DRAWS = (DrawStock(), TakePile())
@@ -32,9 +32,9 @@ def legal_moves(deal: Deal) -> list[Move]:
     each move has exactly one outcome.
     """
     phase = deal.phase
-    if phase is Phase.DRAW:
+    if phase is DRAW:
         return [move for move in _DRAWS if draw_violation(deal, move) is None]
-    if phase is Phase.OVER:
+    if phase is OVER:
         return []
     moves: list[Move] = [*legal_lays(deal)]
     if not deal.turn.must_meld:
@@ -51,7 +51,7 @@ def next_actions(deal: Deal, moves: Sequence[Move]) -> tuple[NextAction, ...]:
 
 
 def _wild_moves(deal: Deal) -> list[Move]:
-    if deal.rules.wild_moves is not WildMoves.FREE_END:
+    if deal.rules.wild_moves is not FREE_END:
         return []
     moves: list[Move] = []
     book = meld_book(deal.rules)

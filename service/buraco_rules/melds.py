@@ -17,6 +17,11 @@ class MeldKind(IntEnum):
     SET = 2
 
 
+RUN: Final = MeldKind.RUN
+SET: Final = MeldKind.SET
+"""By names of their own for what every move asks: see `deal.DRAW`."""
+
+
 class BuracoKind(IntEnum):
     """Kinds of buraco as a rule set values them, by rising value (R9.2)."""
 
@@ -27,6 +32,9 @@ class BuracoKind(IntEnum):
     CLEAN = 3
     ROYAL = 4
     ACE_TO_ACE = 5
+
+
+NO_BURACO: Final = BuracoKind.NONE
 
 
 class Meld(NamedTuple):
@@ -46,7 +54,7 @@ class Meld(NamedTuple):
     @property
     def wild_position(self) -> int | None:
         """The place at which a run's wild acts; None when none acts, or for a set."""
-        return None if self.wild_index is None or self.kind is MeldKind.SET else self.low_position + self.wild_index
+        return None if self.wild_index is None or self.kind is SET else self.low_position + self.wild_index
 
     @property
     def is_buraco(self) -> bool:
@@ -75,7 +83,7 @@ def make_meld(
 ) -> Meld:
     """A meld with its buraco kind; `stays_dirty` says what it had been before (R9.3)."""
     if len(cards) < BURACO_SIZE:
-        return Meld(kind, cards, low_position, wild_index, BuracoKind.NONE, stays_dirty)
+        return Meld(kind, cards, low_position, wild_index, NO_BURACO, stays_dirty)
     stays_dirty = stays_dirty or (rules.dirty_sticks and wild_index is not None)
     buraco = _buraco_kind(rules, kind, cards, wild_index, stays_dirty)
     return Meld(kind, cards, low_position, wild_index, buraco, stays_dirty)
@@ -88,7 +96,7 @@ def _buraco_kind(
         return BuracoKind.SEMI_CLEAN if _is_semi_clean(rules, kind, len(cards), wild_index) else BuracoKind.DIRTY
     if stays_dirty:
         return BuracoKind.DIRTY
-    if kind is MeldKind.RUN:
+    if kind is RUN:
         if rules.ace_to_ace and len(cards) == 14:
             return BuracoKind.ACE_TO_ACE
         if rules.royal and len(cards) >= 13:
@@ -100,7 +108,7 @@ def _is_semi_clean(rules: RuleSet, kind: MeldKind, size: int, wild_index: int) -
     """At least seven consecutive naturals on one side of the wild (R9.2)."""
     if not rules.semi_clean:
         return False
-    if kind is MeldKind.SET:
+    if kind is SET:
         return rules.semi_clean_sets and size > BURACO_SIZE
     return max(wild_index, size - 1 - wild_index) >= BURACO_SIZE
 
@@ -120,7 +128,7 @@ def is_winning_twos(rules: RuleSet, meld: Meld) -> bool:
     """A set of seven or more 2s that wins the match at once (R7.3); an acting joker is no 2."""
     return (
         rules.twos_buraco_wins
-        and meld.kind is MeldKind.SET
+        and meld.kind is SET
         and RANK[meld.natural] == TWO
         and len(meld.cards) - (meld.wild_index is not None) >= BURACO_SIZE
     )
@@ -135,4 +143,4 @@ def ranks_taken(rules: RuleSet, melds: tuple[Meld, ...]) -> list[int]:
     """The ranks of which a side with these melds may lay no new set, because it has one (R4.6)."""
     if not rules.one_set_per_rank:
         return []
-    return [RANK[meld.natural] for meld in melds if meld.kind is MeldKind.SET]
+    return [RANK[meld.natural] for meld in melds if meld.kind is SET]

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from buraco_rules.cards import RUN_CARDS
-from buraco_rules.melds import Meld, MeldKind, make_meld
+from buraco_rules.melds import RUN, SET, Meld, make_meld
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.runs import RunWay
 
@@ -43,7 +43,7 @@ def run_outcome(rules: RuleSet, base: Meld | None, suit: int, way: RunWay, actin
         cards = (*strip[low:place], wild, *strip[place + 1 : high + 1])
     meld = make_meld(
         rules,
-        MeldKind.RUN,
+        RUN,
         cards,
         low,
         place - low if place else None,
@@ -64,7 +64,7 @@ def set_outcome(rules: RuleSet, base: Meld | None, naturals: list[int], acting: 
     cards = (*sorted((*old, *naturals)), *wild)
     meld = make_meld(
         rules,
-        MeldKind.SET,
+        SET,
         cards,
         0,
         len(cards) - 1 if wild else None,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from typing import Final
 
 from buraco_rules.cards import ACE, FACES, JOKER, RANK, TWO
 
@@ -19,11 +20,18 @@ class WildMoves(IntEnum):
     WHEN_REPLACED = 2
 
 
+FREE_END: Final = WildMoves.FREE_END
+"""By a name of its own, as others below, for what every move asks: see `deal.DRAW`."""
+
+
 class WildEnd(IntEnum):
     """The end of a run to which a replaced or fresh wild goes first (R5.3)."""
 
     HIGH = 1
     LOW = 2
+
+
+HIGH: Final = WildEnd.HIGH
 
 
 class PotBy(IntEnum):
@@ -46,6 +54,9 @@ class StockEnd(IntEnum):
 
     AT_TWO = 1
     POTS_JOIN = 2
+
+
+AT_TWO: Final = StockEnd.AT_TWO
 
 
 class Tie(IntEnum):

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from buraco_rules.arrangements import meld_book
 from buraco_rules.cards import JOKER
-from buraco_rules.deal import Deal, Ending, Phase, Turn
+from buraco_rules.deal import DRAW, OVER, RUNNING, Deal, Ending, Turn, with_card
 from buraco_rules.diagnosis import why_not_laid, why_wild_stays
 from buraco_rules.drawing import draw_violation, with_pile
 from buraco_rules.emptying import Emptied, emptied
@@ -37,7 +37,7 @@ from buraco_rules.match import match_result
 from buraco_rules.melds import card_points, is_winning_twos
 from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
 from buraco_rules.outcomes import Outcome
-from buraco_rules.rule_sets import StockEnd
+from buraco_rules.rule_sets import AT_TWO, StockEnd
 from buraco_rules.scoring import score_deal
 from buraco_rules.violations import IllegalMove, Violation
 
@@ -46,14 +46,14 @@ Played = tuple[Deal, tuple[Event, ...]]
 
 def apply(deal: Deal, move: Move) -> Played:
     """Play a move of the seat to move. Raises IllegalMove; the deal given is never changed."""
-    if deal.phase is Phase.OVER:
+    if deal.phase is OVER:
         raise IllegalMove(Violation.DEAL_OVER)
     return _PLAYERS[type(move)](deal, move)
 
 
 def apply_for(deal: Deal, seat: int, move: Move) -> Played:
     """Play a move of a given seat. Raises IllegalMove, out of turn as well (R3.2)."""
-    if deal.phase is not Phase.OVER and seat != deal.seat_to_move:
+    if deal.phase is not OVER and seat != deal.seat_to_move:
         raise IllegalMove(Violation.NOT_YOUR_TURN)
     return apply(deal, move)
 
@@ -62,7 +62,7 @@ def _draw_stock(deal: Deal, move: DrawStock) -> Played:
     _refuse(draw_violation(deal, move))
     card = deal.stock[-1]
     stock = deal.stock[:-1]
-    hand = tuple(sorted((*deal.hand, card)))
+    hand = with_card(deal.hand, card)
     after = deal.played(stock=stock, pile=deal.pile, hand=hand, side=deal.side, turn=deal.turn)
     return after, (Drew(deal.seat_to_move, card, len(stock)),)
 
@@ -83,7 +83,7 @@ def _lay_off(deal: Deal, move: LayOff) -> Played:
 
 
 def _lay(deal: Deal, index: int | None, cards: tuple[int, ...], wild_position: int | None) -> Played:
-    if deal.phase is Phase.DRAW:
+    if deal.phase is DRAW:
         raise IllegalMove(Violation.NOT_DRAWN)
     side, seat, pile, turn = deal.side, deal.seat_to_move, deal.pile, deal.turn
     if index is not None and not 0 <= index < len(side.melds):
@@ -120,7 +120,7 @@ def _laid(seat: int, index: int | None, melds: int, outcome: Outcome) -> Event:
 
 
 def _move_wild(deal: Deal, move: MoveWild) -> Played:
-    if deal.phase is Phase.DRAW:
+    if deal.phase is DRAW:
         raise IllegalMove(Violation.NOT_DRAWN)
     if deal.turn.must_meld:
         raise IllegalMove(Violation.TOP_CARD_FIRST)
@@ -139,7 +139,7 @@ def _move_wild(deal: Deal, move: MoveWild) -> Played:
 
 
 def _discard(deal: Deal, move: Discard) -> Played:
-    if deal.phase is Phase.DRAW:
+    if deal.phase is DRAW:
         raise IllegalMove(Violation.NOT_DRAWN)
     card, hand, seat, side = move.card, deal.hand, deal.seat_to_move, deal.side
     if card not in hand:
@@ -207,13 +207,13 @@ def _turn_over(deal: Deal, events: list[Event]) -> Played:
 def _ending(deal: Deal) -> Ending:
     """Why the deal ends with this turn, if no pots join the stock; NONE where another turn follows."""
     rules = deal.rules
-    if len(deal.stock) <= (2 if rules.stock_end is StockEnd.AT_TWO else 0):
+    if len(deal.stock) <= (2 if rules.stock_end is AT_TWO else 0):
         return Ending.STOCK
-    return Ending.MAX_TURNS if deal.turn.number >= rules.max_turns else Ending.NONE
+    return Ending.MAX_TURNS if deal.turn.number >= rules.max_turns else RUNNING
 
 
 def _ended(deal: Deal, ending: Ending, events: list[Event]) -> Played:
-    over = deal._replace(phase=Phase.OVER, ending=ending, turn=Turn(deal.turn.number))
+    over = deal._replace(phase=OVER, ending=ending, turn=Turn(deal.turn.number))
     by_seat = over.seat_to_move if ending in (Ending.CLOSED, Ending.TWOS_BURACO) else None
     events.append(DealEnded(ending, by_seat, score_deal(over), over.hands))
     result = match_result(over)
