@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from buraco_rules.cards import ACE, ACE_HIGH, KING, RANK, TWO, TWOS, WILDS
-from buraco_rules.melds import Meld, MeldKind, make_meld, run_suit
-from buraco_rules.rule_sets import RuleSet, WildEnd, WildMoves
+from buraco_rules.melds import RUN, SET, Meld, make_meld, run_suit
+from buraco_rules.rule_sets import FREE_END, HIGH, RuleSet
 
 ALL_PLACES: Final = (1 << ACE_HIGH + 1) - (1 << ACE)
 BOTH_ACES: Final = 1 << ACE | 1 << ACE_HIGH
@@ -78,7 +78,7 @@ def run_shape(rules: RuleSet, run: Meld) -> RunShape:
         return RunShape(naturals, 0, 0, False)
     place = run.low_position + run.wild_index
     wild = OWN_TWO if run.cards[run.wild_index] == TWOS[run_suit(run)] else STRANGER
-    free = rules.wild_moves is WildMoves.FREE_END and run.wild_index in (0, size - 1)
+    free = rules.wild_moves is FREE_END and run.wild_index in (0, size - 1)
     return RunShape(naturals & ~(1 << place), wild, place, free)
 
 
@@ -123,10 +123,12 @@ def _distinct(ways: list[RunWay], acting: int) -> list[RunWay]:
 
 def first_places(run: RunShape) -> int:
     """The places of which one at least must be filled by naturals laid off without a wild: a quick look ahead."""
-    low, high = _bounds(run.naturals)
-    if not run.wild:
-        return 1 << low - 1 | 1 << high + 1
-    return (1 << high + 3) - (1 << max(low - 2, ACE))
+    if run.wild_is_free:
+        low, high = _bounds(run.naturals)
+        return (1 << high + 3) - (1 << max(low - 2, ACE))
+    wild = 1 << run.wild_position if run.wild else 0
+    low, high = _bounds(run.naturals | wild)
+    return 1 << low - 1 | wild | 1 << high + 1
 
 
 def useful_places(run: RunShape, held: int, acting: int) -> int:
@@ -171,14 +173,16 @@ def new_run_parts(held: int, acting: int) -> tuple[int, ...]:
 
 def _in_reach(run: RunShape, places: int, acting: int) -> int:
     """The places that a run can reach over filled ones, a wild bridging one on each way."""
-    naturals = run.naturals
+    naturals, bridged = run.naturals, acting or run.wild
     filled = places | naturals
-    if run.wild == OWN_TWO:  # it may come home
+    if run.wild and not (acting or run.wild_is_free or places >> run.wild_position & 1):  # it stays
+        filled, bridged = filled | 1 << run.wild_position, 0
+    elif run.wild == OWN_TWO:  # it may come home
         filled |= 1 << TWO
     missing = ALL_PLACES & ~filled
     below = missing & (naturals & -naturals) - 1
     above = missing & -1 << naturals.bit_length()
-    if acting or run.wild:  # the nearest place missing is bridged
+    if bridged:  # the nearest place missing
         below &= (1 << below.bit_length() >> 1) - 1
         above &= above - 1
     first = below.bit_length()  # the place behind the last missing one
@@ -188,7 +192,7 @@ def _in_reach(run: RunShape, places: int, acting: int) -> int:
 
 def moved_wild(rules: RuleSet, base: Meld) -> tuple[Meld, int] | None:
     """The run with its wild at the other end, and the place it then has; None where it may not move (R5.2)."""
-    if rules.wild_moves is not WildMoves.FREE_END or base.kind is MeldKind.SET:
+    if rules.wild_moves is not FREE_END or base.kind is SET:
         return None
     last = len(base.cards) - 1
     if base.wild_index == 0:
@@ -204,7 +208,7 @@ def moved_wild(rules: RuleSet, base: Meld) -> tuple[Meld, int] | None:
         return None
     comes_home = place == TWO and wild == TWOS[run_suit(base)]
     wild_index = None if comes_home else index
-    return make_meld(rules, MeldKind.RUN, cards, low, wild_index, stays_dirty=base.stays_dirty), place
+    return make_meld(rules, RUN, cards, low, wild_index, stays_dirty=base.stays_dirty), place
 
 
 def _spanned(rules: RuleSet, run: RunShape, fixed: int, held: int, acting: int, *, comes_home: bool) -> list[RunWay]:
@@ -237,7 +241,7 @@ def _preference_of_place(rules: RuleSet, low: int, high: int, place: int) -> int
         return 0
     if low < place < high:
         return _INSIDE
-    return _FIRST_END if place == (high if rules.wild_end is WildEnd.HIGH else low) else _OTHER_END
+    return _FIRST_END if place == (high if rules.wild_end is HIGH else low) else _OTHER_END
 
 
 def _aces_fit(rules: RuleSet, fixed: int, laid: int, aces: int) -> bool:
@@ -254,7 +258,7 @@ def _may_go(rules: RuleSet, run: RunShape, laid: int, place: int, fresh_wild_at:
     """
     if not laid & (1 << run.wild_position):
         return run.wild_is_free or place == run.wild_position
-    if rules.wild_moves is WildMoves.FREE_END:
+    if rules.wild_moves is FREE_END:
         return True
     # Replaced, and the rule set says where it goes: the gap, its natural place, the first end, the other end. A place
     # that a fresh wild takes is filled.
@@ -267,7 +271,7 @@ def _may_go(rules: RuleSet, run: RunShape, laid: int, place: int, fresh_wild_at:
         return place == TWO
     if fresh_wild_at:
         return False
-    ends = [high + 1, low - 1] if rules.wild_end is WildEnd.HIGH else [low - 1, high + 1]
+    ends = [high + 1, low - 1] if rules.wild_end is HIGH else [low - 1, high + 1]
     return place == next((end for end in ends if 1 <= end <= ACE_HIGH), 0)
 
 
