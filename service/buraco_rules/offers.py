@@ -7,8 +7,8 @@ from itertools import compress
 from typing import Final
 
 from buraco_rules.arrangements import MeldBook, meld_book
-from buraco_rules.cards import KING, RANK, SUIT, SUITS, WILDS
-from buraco_rules.melds import MIN_SIZE, Meld, MeldKind, ranks_taken, run_suit
+from buraco_rules.cards import KING, RANK, SUIT, SUITS, TWOS, WILDS
+from buraco_rules.melds import MIN_SIZE, SET, Meld, ranks_taken, run_suit
 from buraco_rules.moves import LayMeld, LayOff
 from buraco_rules.outcomes import cards_laid
 from buraco_rules.rule_sets import RuleSet
@@ -27,6 +27,8 @@ from buraco_rules.sorted_hands import Acting, SortedHand, SuitCards, sort_beside
 
 _REMEMBERED: Final = 1 << 13
 """Lists of moves of each kind, of all rule sets together: with the meld book's answers some 50 MB."""
+_OF_LATE: Final = 1 << 10
+"""Lists of lay-offs. What does not come again soon does not come again at all: a hand changes with every turn."""
 
 _RANKS: Final = range(KING + 1)
 """With the joker's, which makes no set."""
@@ -72,14 +74,16 @@ def _size_laid_off(book: MeldBook, melds: tuple[Meld, ...], card: int, of_suit: 
     suit, rank, places = SUIT[card], RANK[card], PLACE_BITS[card]
     runs = []
     for meld in melds:
-        base = _base(book, meld)
-        if isinstance(base, _SetBase):
-            if base.rank == rank:
+        natural = meld.cards[meld.wild_index == 0]
+        if meld.kind is SET:
+            if RANK[natural] == rank:
                 return 1
-        elif base.suit == suit and (of_suit.held[0] & base.near or len(acting) > 1):
+        elif SUIT[natural] == suit:
+            base = _run_base(book, meld)
             if base.near & places and book.run_ways(base.shape, places, 0):
                 return 1
-            runs.append(base)
+            if of_suit.held[0] & base.near or len(acting) > 1:
+                runs.append(base)
     for base in runs:
         for wild in acting if base.takes_wild else _NO_WILD:
             kind = WILD_KINDS[suit][wild]
@@ -117,22 +121,16 @@ def _add_lay_offs(
     """`must`: a natural that must be laid off, 0 for none."""
     suits, pools, acting = hand
     for index, meld in enumerate(melds):
-        base = _base(book, meld)
-        wilds = acting if base.takes_wild else _NO_WILD
-        if isinstance(base, _SetBase):
-            pool = pools[base.rank]
-            if (pool or len(wilds) > 1) and (not must or base.rank == RANK[must]):
-                for wild in wilds:
-                    if pool or wild:
-                        found += _set_lay_offs(book, index, base.rank, pool, wild)
-        elif not must or base.suit == SUIT[must]:
-            held, kinds = suits[base.suit].held, WILD_KINDS[base.suit]
-            for wild in wilds:
-                kind = kinds[wild]
-                if kind or held[0] & base.near:
-                    useful = useful_places(base.shape, held[kind], kind)
-                    if useful or kind:
-                        found += _run_lay_offs(book, index, base.shape, base.suit, useful, wild)
+        natural, wild_at = meld.cards[meld.wild_index == 0], meld.wild_index
+        rank, suit = RANK[natural], SUIT[natural]
+        if meld.kind is SET:
+            if (pools[rank] or len(acting) > 1) and (not must or rank == RANK[must]):
+                for wild in acting if wild_at is None else _NO_WILD:
+                    found += _set_lay_offs(book, index, rank, pools[rank], wild)
+        elif not must or suit == SUIT[must]:
+            # Its own 2 that acts may come home, and make room for another wild (R4.4); a stranger stays.
+            takes_wild = wild_at is None or meld.cards[wild_at] == TWOS[suit]
+            found += _run_lay_offs(book, index, meld, suits[suit], acting if takes_wild else _NO_WILD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +142,11 @@ class _RunBase:
     near: int
     """See `runs.first_places`."""
     takes_wild: bool
-    """Its own 2 that acts may come home, and make room for another wild (R4.4); a stranger stays."""
-
-
-@dataclass(frozen=True, slots=True)
-class _SetBase:
-    """A set that cards may be laid off on."""
-
-    rank: int
-    takes_wild: bool
+    """Whether a wild may be laid off on it."""
 
 
 @lru_cache(_REMEMBERED)
-def _base(book: MeldBook, meld: Meld) -> _RunBase | _SetBase:
-    if meld.kind is MeldKind.SET:
-        return _SetBase(RANK[meld.natural], meld.wild_index is None)
+def _run_base(book: MeldBook, meld: Meld) -> _RunBase:
     run = run_shape(book.rules, meld)
     return _RunBase(run, run_suit(meld), first_places(run), run.wild != STRANGER)
 
@@ -169,10 +157,18 @@ def _new_runs(book: MeldBook, suit: int, held: int, acting: int) -> tuple[LayMel
     return tuple([LayMeld(cards_laid(way, suit, acting), way.wild_position or None) for way in ways])
 
 
-@lru_cache(_REMEMBERED)
-def _run_lay_offs(book: MeldBook, index: int, run: RunShape, suit: int, held: int, acting: int) -> tuple[LayOff, ...]:
-    ways = book.run_ways(run, held, WILD_KINDS[suit][acting])
-    return tuple([LayOff(index, cards_laid(way, suit, acting), way.wild_position or None) for way in ways])
+@lru_cache(_OF_LATE)
+def _run_lay_offs(book: MeldBook, index: int, meld: Meld, of_suit: SuitCards, acting: Acting) -> tuple[LayOff, ...]:
+    base = _run_base(book, meld)
+    kinds, run, found = WILD_KINDS[base.suit], base.shape, []
+    for wild in acting:
+        kind = kinds[wild]
+        if kind or of_suit.held[0] & base.near:
+            useful = useful_places(run, of_suit.held[kind], kind)
+            if useful or kind:
+                for way in book.run_ways(run, useful, kind):
+                    found.append(LayOff(index, cards_laid(way, base.suit, wild), way.wild_position or None))
+    return tuple(found)
 
 
 @lru_cache(_REMEMBERED)

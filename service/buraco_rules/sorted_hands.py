@@ -20,7 +20,7 @@ _SECONDS: Final = 0b10101010 << 8 * ACE | 0b10101010 << 8 * TWO
 _SPADES: Final = sum([3 << 8 * rank for rank in range(ACE, KING + 1)])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SuitCards:
     """What a hand holds of a suit. Both are by what acts as a wild beside it: nothing, its own 2, a stranger."""
 
