@@ -16,7 +16,7 @@ from buraco_rules.seeing import view_of
 from buraco_rules.turn import apply
 from buraco_rules.view import NextAction
 from buraco_rules.violations import IllegalMove
-from tests.rules.positions import CLASSIC, house, play
+from tests.rules.positions import CLASSIC, house, play, position
 from tests.rules.reference_turns import parts
 from tests.rules.sampling import ALL_RULES, some_position
 from tests.rules.test_arrangements import name
@@ -70,6 +70,17 @@ def check_positions(rules: RuleSet, rng: random.Random, rounds: int, largest: in
         deal = some_position(rules, rng, rng.randint(1, largest))
         check_list(deal)
         check_list(some_position(rules, rng, rng.randint(1, 3), phase=Phase.DRAW))
+
+
+@pytest.mark.parametrize("rules", PRESETS, ids=name)
+def test_whole_suit(rules: RuleSet) -> None:
+    """R4.5: all of a suit with both its aces is listed as one run where a run may hold both, and only there."""
+    suit = "Ah 2h 3h 4h 5h 6h 7h 8h 9h Th Jh Qh Kh Ah"
+    listed = legal_moves(position(rules, hand=f"{suit} 4c 9d"))
+    assert [len(move.cards) for move in listed if isinstance(move, LayMeld) and len(move.cards) > 13] == (
+        [14] if rules.two_aces else []
+    )
+    assert any(isinstance(move, LayMeld) and len(move.cards) == 13 for move in listed)
 
 
 @pytest.mark.parametrize("rules", ALL_RULES, ids=name)
