@@ -16,6 +16,11 @@ class Emptied(Enum):
     CLOSE = "close"
 
 
+def has_pot_left(deal: Deal, side: Side) -> bool:
+    """Whether there is a pot that the side may still take, whatever else that needs (R6.1)."""
+    return deal.pots != () and side.pots_taken < deal.rules.pots_per_side
+
+
 def is_pot_sure(deal: Deal) -> bool:
     """Whether a pot follows whichever card empties the hand of the seat to move, discarded or not."""
     rules, side = deal.rules, deal.side
@@ -33,8 +38,8 @@ def may_be_emptied(deal: Deal) -> bool:
 
     A quick look ahead: the last word has `emptied`.
     """
-    rules, side = deal.rules, deal.side
-    if deal.pots and side.pots_taken < rules.pots_per_side and not rules.pot_needs_buraco:
+    side = deal.side
+    if not deal.rules.pot_needs_buraco and has_pot_left(deal, side):
         return True
     return any([len(meld.cards) >= BURACO_SIZE - 1 for meld in side.melds])
 
@@ -47,9 +52,9 @@ def emptied(deal: Deal, side: Side, *, discard: int = 0) -> Emptied | Violation:
     rules = deal.rules
     if side.opening_required:
         return Violation.BELOW_OPENING_MINIMUM
-    has_buraco = any([len(meld.cards) >= BURACO_SIZE for meld in side.melds])
+    has_buraco = any([meld.is_buraco for meld in side.melds])
     no_pot: Violation | None = None
-    if deal.pots and side.pots_taken < rules.pots_per_side:
+    if has_pot_left(deal, side):
         if discard and (side.pots_taken or rules.pot_by is PotBy.FLIGHT):
             no_pot = Violation.POT_ONLY_IN_FLIGHT
         elif rules.pot_needs_buraco and not has_buraco:

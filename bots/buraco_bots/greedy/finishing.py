@@ -30,7 +30,7 @@ class Line(NamedTuple):
 def best_finish(deal: Deal, moves: list[LayMeld | LayOff], now: Situation) -> Line | None:
     """The best way found to empty the hand in this turn; None where there is none. `moves` are the legal lays."""
     hand = deal.hand
-    if len(hand) > LARGEST_HAND or deal.turn.must_meld or not may_finish(deal, deal.rules):
+    if len(hand) > LARGEST_HAND or deal.turn.must_meld or not may_finish(deal):
         return None
     playable = {card for move in moves for card in move.cards}
     if sum([card not in playable for card in hand]) > 1:

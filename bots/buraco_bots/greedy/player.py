@@ -15,7 +15,7 @@ from buraco_bots.greedy.situation import Situation, situation_of
 from buraco_bots.greedy.worth import meld_worth
 from buraco_rules.arrangements import meld_book
 from buraco_rules.deal import Deal, Phase
-from buraco_rules.emptying import Emptied, emptied
+from buraco_rules.emptying import Emptied, emptied, has_pot_left
 from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
 from buraco_rules.view import View
 
@@ -85,5 +85,5 @@ def _closes(deal: Deal, move: Move) -> bool:
     if isinstance(move, Discard):
         return len(hand) == 1 and emptied(deal, deal.side, discard=move.card) is Emptied.CLOSE
     if isinstance(move, (LayMeld, LayOff)) and len(move.cards) == len(hand):
-        return not (deal.pots and deal.side.pots_taken < deal.rules.pots_per_side)
+        return not has_pot_left(deal, deal.side)
     return False

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from buraco_rules.cards import JOKER
 from buraco_rules.deal import Deal
-from buraco_rules.rule_sets import CloseBy, RuleSet
+from buraco_rules.emptying import has_pot_left
+from buraco_rules.rule_sets import CloseBy
 from buraco_rules.view import SideView, View
 
 
@@ -91,7 +92,7 @@ def _closing(view: View, own: SideView, other: SideView, their_cards: int) -> fl
     return gain
 
 
-def may_finish(deal: Deal, rules: RuleSet) -> bool:
+def may_finish(deal: Deal) -> bool:
     """Whether an empty hand may lead to anything at all: a pot, or a close."""
     side = deal.side
-    return bool(deal.pots and side.pots_taken < rules.pots_per_side) or any([meld.is_buraco for meld in side.melds])
+    return has_pot_left(deal, side) or any([meld.is_buraco for meld in side.melds])
