@@ -175,6 +175,17 @@ def resource_exhausted(limit: str, maximum: int) -> ApiError:
     return limit_reached(limit, maximum, message)
 
 
+def peer_exhausted(things: str, maximum: int) -> ApiError:
+    """A limit of what one peer may have going is reached (RESOURCE_EXHAUSTED)."""
+    message = f"you have as many {things.replace('_', ' ')} as a peer may have ({maximum})"
+    return limit_reached(f"peer_{things}", maximum, message)
+
+
+def message_overdue(seconds: float) -> ApiError:
+    """A call whose message did not come in time (RESOURCE_EXHAUSTED)."""
+    return limit_reached("message_timeout", int(seconds), f"the message did not come within {seconds:g} seconds")
+
+
 def message_too_large(size: int, maximum: int) -> ApiError:
     """A message that is not read (RESOURCE_EXHAUSTED): the same one is refused for as long as the setting stands."""
     message = f"the message has {size} bytes, and {maximum} are allowed"

@@ -11,6 +11,7 @@ import grpc.aio
 from google.protobuf.wrappers_pb2 import StringValue
 
 from buraco_service.observing.current_call import bind_table, current_call
+from buraco_service.serving.grpc_server import GrpcServer
 
 SERVICE = "test.Echo"
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -30,7 +31,7 @@ class Echo:
         self.ended = asyncio.Event()
         self.request_ids: list[str] = []
 
-    def register(self, server: grpc.aio.Server) -> None:
+    def register(self, server: GrpcServer) -> None:
         """Adds the service to a server."""
         read, write = StringValue.FromString, StringValue.SerializeToString
         single, from_one, from_many, both = (
@@ -50,7 +51,7 @@ class Echo:
             "Write": (both, self.write),
         }
         handlers = {name: kind(behaviour, read, write) for name, (kind, behaviour) in behaviours.items()}
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+        server.add_registered_method_handlers(SERVICE, handlers)
 
     def _take(self, request: StringValue) -> str:
         call = current_call.get()

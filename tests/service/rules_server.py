@@ -22,7 +22,8 @@ from buraco_service.access.admission import Limits
 from buraco_service.access.api_keys import ApiKeys
 from buraco_service.codec.events import event_bytes, redacted_event
 from buraco_service.observing.metrics import Metrics
-from buraco_service.serving.interceptor import CallInterceptor
+from buraco_service.serving.calls import Calls
+from buraco_service.serving.grpc_server import GrpcServer
 from buraco_service.serving.rules_servicer import RulesServicer
 
 
@@ -35,10 +36,9 @@ class Served(NamedTuple):
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[Served]:
-    """RulesService behind the interceptor, at a free port of the loopback."""
+    """RulesService, at a free port of the loopback."""
     metrics = Metrics([preset.id for preset in PRESETS], "test")
-    interceptor = CallInterceptor(metrics, Limits(), ApiKeys())
-    server = grpc.aio.server(interceptors=(interceptor,), options=(("grpc.so_reuseport", 0),))
+    server: Any = GrpcServer(Calls(metrics, Limits(), ApiKeys()), (("grpc.so_reuseport", 0),))
     rules_service_pb2_grpc.add_RulesServiceServicer_to_server(RulesServicer(metrics), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

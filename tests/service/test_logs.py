@@ -41,7 +41,8 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 
 def call(table_id: str | None = None) -> CallContext:
     """The context of a call."""
-    made = CallContext("/buraco.v1.TableService/GetTable", "req-1", False, 0.0)
+    made = CallContext("/buraco.v1.TableService/GetTable")
+    made.request_id = "req-1"
     made.table_id = table_id
     return made
 

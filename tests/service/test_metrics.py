@@ -9,7 +9,8 @@ import urllib.request
 import pytest
 
 from buraco_service.observing import metrics as metrics_module
-from buraco_service.observing.metrics import Metrics, MetricsServer
+from buraco_service.observing.metrics import Metrics
+from buraco_service.observing.metrics_server import MetricsServer
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self
 
-import grpc.aio
 import pytest
 
 from buraco.v1 import table_service_pb2 as pb
@@ -19,7 +18,7 @@ from tests.service.usecases import UseCases
 
 
 class Wire:
-    """In the place of a call's context: a client whose reading and sending a test can hold up."""
+    """The messages of a call: a client whose reading and sending a test can hold up."""
 
     def __init__(self) -> None:
         self.sent: list[pb.PlayTableResponse] = []
@@ -31,8 +30,10 @@ class Wire:
         self.held = asyncio.Event()
         self.release = asyncio.Event()
 
-    async def read(self) -> Any:
-        """The next request."""
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
         request = await self.requests.get()
         self.taken.set()
         return request
@@ -67,10 +68,8 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 async def run(replica: UseCases, claims: Any, wire: Wire) -> None:
     """Serve a stream to its end."""
     async with asyncio.timeout(PATIENCE), replica.feeds.open(claims.table_id, claims) as feed:
-        context = cast("grpc.aio.ServicerContext[Any, Any]", wire)
-        await PlayStream(replica.tables, replica.feeds, feed, claims.table_id, claims, context).run(
-            None, legal_moves=False
-        )
+        stream = PlayStream(replica.tables, replica.feeds, feed, claims.table_id, claims, wire, wire.write)
+        await stream.run(None, legal_moves=False)
 
 
 async def test_request_read_while_draining(store: Store) -> None:

@@ -39,6 +39,9 @@ from buraco_service.tables.tables import Tables
 from buraco_service.workers.link import HURRY, WorkerLink
 from buraco_service.workers.supervisor import Supervisor
 
+# Seconds that running calls get once no new ones can be accepted.
+_CRASH_GRACE = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Application:
@@ -161,24 +164,37 @@ async def run(settings: Settings, link: WorkerLink | None = None) -> None:
         loop.create_task(expire_tables(store, settings.table_ttl)),
         loop.create_task(count_tables(metrics, store)),
     ]
-    ended = loop.create_task(server.wait())
-    stopping = loop.create_task(told.wait())
+    crash: BaseException | None = None
     try:
         if link is not None:
             link.ready(metrics.registry)
         with ready_file(settings.ready_file, server.address, server.metrics_address):
-            await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
-        crashed = ended.done()
+            crash = await _first_of(told, server)
     finally:
         for chore in chores:
             chore.cancel()
-        await server.stop()
-        stopping.cancel()
-        await asyncio.wait((*chores, ended, stopping, *hurry))
+        # Nobody new is heard after a crash: clients are better off with a server that has ended.
+        await server.stop(grace=None if crash is None else _CRASH_GRACE)
+        await asyncio.wait((*chores, *hurry))
         if tracing is not None:
             await asyncio.to_thread(tracing.close)
-    if crashed:
-        raise StartError("the server ended without having been told to")
+    if crash is not None:
+        raise StartError("the server could not accept calls any more")
+
+
+async def _first_of(told: asyncio.Event, server: BuracoServer) -> BaseException | None:
+    """Wait until the server is told to stop (None), or accepts no calls any more: return why, once it is logged."""
+    stopping = asyncio.create_task(told.wait())
+    crashed = asyncio.create_task(server.crashed())
+    try:
+        await asyncio.wait((stopping, crashed), return_when=asyncio.FIRST_COMPLETED)
+        if not crashed.done():
+            return None
+        logs.get_logger().critical("no more calls are accepted", exc_info=crashed.result())
+        return crashed.result()
+    finally:
+        stopping.cancel()
+        crashed.cancel()
 
 
 def _protection(settings: Settings) -> Protection:

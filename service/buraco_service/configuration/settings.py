@@ -96,17 +96,24 @@ class Settings:
         "600 (10 minutes)",
     ] = 600.0
     max_message_bytes: Annotated[
-        int, kinds.integer(4096, 67_108_864, "bytes"), "Largest message that is accepted.", "1048576 (1 MiB)"
-    ] = 1_048_576
+        int, kinds.integer(4096, 67_108_864, "bytes"), "Largest message that is accepted.", "65536 (64 KiB)"
+    ] = 65_536
+    message_timeout: Annotated[
+        float, kinds.seconds(0.1, 300), "Time in which a call's message has to come after its headers."
+    ] = 10.0
+    max_connections: Annotated[
+        int, kinds.integer(1, 1_000_000), "Connections at a time, as far as the process may have so many files open."
+    ] = 16_384
     max_concurrent_calls: Annotated[
-        int, kinds.integer(1, 1_000_000), "Calls served at a time, streams apart; more are refused."
+        int, kinds.integer(1, 1_000_000), "Calls open at a time, streams apart; more are refused."
     ] = 4096
+    max_peer_calls: Annotated[
+        int, kinds.integer(1, 1_000_000), "Such calls of one peer: an API key, or an IP address without one."
+    ] = 1024
     max_watches: Annotated[
         int, kinds.integer(1, 1_000_000), "Streams that watch or play tables at a time; more are refused."
     ] = 2048
-    max_peer_watches: Annotated[
-        int, kinds.integer(1, 1_000_000), "Such streams of one peer: an API key, or an IP address without one."
-    ] = 512
+    max_peer_watches: Annotated[int, kinds.integer(1, 1_000_000), "Such streams of one peer."] = 512
     max_request_rate: Annotated[
         int, kinds.integer(0, 1_000_000), "Requests a second of one peer, moves on streams included; 0: no limit."
     ] = 0

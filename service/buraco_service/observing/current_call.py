@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -25,27 +27,21 @@ class CallTrace(Protocol):
 
 
 class CallContext:
-    """What is known of one call, `started` is a time of time.perf_counter()."""
+    """What is known of one call; `started` is a time of time.perf_counter()."""
 
     __slots__ = (
-        *("caller", "charge", "metadata", "method", "request_id", "request_id_given", "started", "table_id", "trace"),
+        *("caller", "charge", "ended_by", "finished", "kind", "let_in", "metadata", "method", "peer"),
+        *("request_id", "request_id_given", "served", "started", "table_id", "task", "trace"),
     )
 
-    def __init__(
-        self,
-        method: str,
-        request_id: str,
-        request_id_given: bool,
-        started: float,
-        metadata: Iterable[tuple[str, str | bytes]] = (),
-    ) -> None:
+    def __init__(self, method: str) -> None:
         self.method = method
+        self.started = time.perf_counter()
         # As grpc has it at hand: asking for it later has it made anew. It is never logged.
-        self.metadata = metadata
-        self.request_id = request_id
+        self.metadata: Iterable[tuple[str, str | bytes]] = ()
+        self.request_id = ""
         # Whether the caller chose it.
-        self.request_id_given = request_id_given
-        self.started = started
+        self.request_id_given = False
         self.table_id: str | None = None
         # The name of the API key that came with it.
         self.caller: str | None = None
@@ -53,6 +49,22 @@ class CallContext:
         self.charge: Callable[[], None] | None = None
         # None where calls are not traced.
         self.trace: CallTrace | None = None
+        # What limits know of it (see `access.admission`): its kind, its peer, whether it was let in, and is served.
+        self.kind = 0
+        self.peer = ""
+        self.let_in = False
+        self.served = False
+        # Counted and logged as ended.
+        self.finished = False
+        # What works for it, and why that was ended from outside.
+        self.task: asyncio.Task[object] | None = None
+        self.ended_by: Exception | None = None
+
+    def end(self, error: Exception) -> None:
+        """End the call from outside, with the error that its caller gets."""
+        if self.task is not None and self.ended_by is None:
+            self.ended_by = error
+            self.task.cancel()
 
 
 current_call: Final[ContextVar[CallContext | None]] = ContextVar("current_call", default=None)

@@ -7,11 +7,9 @@ along under "custom", and a family that grows past its bound folds the rest into
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, get_args
-from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import (
     CollectorRegistry,
@@ -23,7 +21,6 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
-    start_http_server,
 )
 
 from buraco_service.observing.figures import Calls, GrpcType, LabelledCounts, LabelledDurations, MethodMetrics
@@ -88,6 +85,7 @@ class Metrics:
             registry=registry,
         )
         self._refusals = counter("buraco_refusals_total", "Calls refused: who, and how much.", "reason", "limit")
+        self._unsent = Gauge("buraco_unsent_messages", "Calls open now whose message has not come.", registry=registry)
         self._watches = Gauge("buraco_watches", "Streams that watch or play a table now.", registry=registry)
         self._store_seconds = LabelledDurations(
             "buraco_store_operation_seconds", "Seconds that operations of the store took.", "operation", _STORE_BUCKETS
@@ -172,6 +170,10 @@ class Metrics:
         """Counts a call that was refused for its token or key, or for a limit, by their stable names."""
         self._refusals.add(reason, limit)
 
+    def unsent_messages(self, count: int) -> None:
+        """Show how many calls are open whose message has not come."""
+        self._unsent.set(count)
+
     def watch_opened(self) -> None:
         """Counts a stream in that watches or plays a table."""
         self._watches.inc()
@@ -199,20 +201,3 @@ class Metrics:
             due = time.perf_counter() + _LAG_PERIOD
             await asyncio.sleep(_LAG_PERIOD)
             self._lag.observe(max(0.0, time.perf_counter() - due))
-
-
-class MetricsServer:
-    """Serves the metrics over HTTP from a thread of its own. Raises OSError if the address cannot be had."""
-
-    def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
-        server, thread = start_http_server(port, addr=host, registry=registry)
-        self._server: WSGIServer = server
-        self._thread: threading.Thread = thread
-        self.host = host
-        self.port: int = server.server_address[1]
-
-    def close(self) -> None:
-        """Stops serving; returns when the thread has ended (within half a second)."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()

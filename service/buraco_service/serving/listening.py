@@ -6,12 +6,20 @@ import contextlib
 import json
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from buraco_service.observing.metrics import MetricsServer
+from buraco_service.observing.metrics_server import MetricsServer
+
+if sys.platform != "win32":
+    import resource
+
+_OWN_FILES: Final = 256
+"""Open files that are no connections of callers: store, metrics, logs."""
 
 
 class StartError(Exception):
@@ -39,6 +47,22 @@ def reserved(host: str, port: int) -> Iterator[int]:
         raise StartError(cannot_listen(host, port, _cause(error))) from None
     with holder:
         yield holder.getsockname()[1]
+
+
+def connections_with_room(most: int) -> int:
+    """Return how many connections to take: `most`, or as many as the process may have files open, less its own.
+
+    The soft limit of open files is raised as far as that needs: one that is reached makes a server deaf.
+    """
+    if sys.platform == "win32":
+        return most
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most + _OWN_FILES
+    if resource.RLIM_INFINITY != soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max(1, min(most, soft - _OWN_FILES))
+    return most
 
 
 def cannot_listen(host: str, port: int, cause: object) -> str:

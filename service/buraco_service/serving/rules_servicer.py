@@ -56,7 +56,7 @@ _MOVES: Final = wire.tag(pb.RulesServiceListLegalMovesResponse.MOVES_FIELD_NUMBE
 
 
 class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
-    """Every RPC of RulesService. Errors leave as ApiError; the interceptor turns them into statuses."""
+    """Every RPC of RulesService. Errors leave as ApiError; `calls` turns them into statuses."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -84,7 +84,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         response.events[0].dealt.commitment = response.commitment
         return response
 
-    # The interceptor hands bytes on as they are: a snapshot is put together as such.
+    # `calls` hands bytes on as they are: a snapshot is put together as such.
     async def ValidateMoves(  # type: ignore[override]
         self, request: pb.ValidateMovesRequest, context: _Context
     ) -> pb.ValidateMovesResponse | bytes:

@@ -5,29 +5,39 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-import grpc
-import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
+from buraco_service.access.admission import MESSAGE_HEADROOM
 from buraco_service.configuration.settings import Settings
 from buraco_service.observing import logs
-from buraco_service.observing.metrics import Metrics, MetricsServer
+from buraco_service.observing.metrics import Metrics
+from buraco_service.observing.metrics_server import MetricsServer
 from buraco_service.observing.tracing import Tracing
-from buraco_service.serving.interceptor import CallInterceptor
-from buraco_service.serving.listening import StartError, cannot_listen, check_free, joined, serve_metrics
+from buraco_service.serving.calls import Calls
+from buraco_service.serving.grpc_server import GrpcServer
+from buraco_service.serving.health import Health
+from buraco_service.serving.listening import (
+    StartError,
+    cannot_listen,
+    check_free,
+    connections_with_room,
+    joined,
+    serve_metrics,
+)
 from buraco_service.serving.protection import Protection
 from buraco_service.stores.base import Store
 
-Register: TypeAlias = Callable[[grpc.aio.Server], None]
+Register: TypeAlias = Callable[[Any], None]
+"""Registers a servicer with a server."""
 OnDrain: TypeAlias = Callable[[], Awaitable[None]]
 
-# Calls beyond our own limits that grpc lets in: probes, and those about to be refused with a proper answer.
+# Calls and streams of one connection beyond those that a peer may have: those about to be refused with a proper answer.
 _HEADROOM = 256
-# Messages up to so many times our own limit are received, to be refused with a proper answer; larger ones grpc refuses.
-_RECEIVED = 2
+# For TLS, and for the beginning of HTTP/2.
+_HANDSHAKE_TIMEOUT_MS = 10_000
 _KEEPALIVE_MS = 30_000
 _KEEPALIVE_TIMEOUT_MS = 10_000
 # Seconds that the last answers get to reach their callers once no call is served any more; and between looks at that.
@@ -35,8 +45,6 @@ _LAST_ANSWERS = 2.0
 _LOOK = 0.1
 # Clients may ping this often; more is taken for an attack.
 _LEAST_PING_MS = 10_000
-
-_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 class BuracoServer:
@@ -65,9 +73,12 @@ class BuracoServer:
         self._store = store
         self._services = dict(services)
         self._on_drain = tuple(on_drain)
-        self._health = _Health()
-        self._calls = CallInterceptor(metrics, settings.limits(), self._protection.api_keys, tracing)
-        self._server: grpc.aio.Server | None = None
+        # What is served, by full name.
+        names = (*self._services, health.SERVICE_NAME)
+        self._names = (*names, reflection.SERVICE_NAME) if settings.reflection else names
+        self._health = Health(self._names)
+        self._calls = Calls(metrics, settings.limits(), self._protection.api_keys, tracing)
+        self._server: GrpcServer | None = None
         self._metrics_server: MetricsServer | None = None
         # What goes on beside the calls.
         self._chores: list[asyncio.Task[None]] = []
@@ -80,9 +91,7 @@ class BuracoServer:
     async def start(self) -> int:
         """Binds the ports and serves. Returns the port of the services; raises StartError."""
         server = self._made()
-        names = self._registered(cast(grpc.aio.Server, _GenericOnly(server)))
-        for name in names:
-            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        self._register(server)
         port = self._bind(server)
         try:
             self._serve_metrics()
@@ -94,6 +103,7 @@ class BuracoServer:
         self._chores = [
             asyncio.create_task(self._metrics.observe_loop_lag()),
             asyncio.create_task(self._protection.follow()),
+            asyncio.create_task(self._calls.end_overdue()),
         ]
         self._log.info(
             "serving",
@@ -105,36 +115,34 @@ class BuracoServer:
         )
         return port
 
-    def _made(self) -> grpc.aio.Server:
+    def _made(self) -> GrpcServer:
         limits = self._settings.limits()
-        return grpc.aio.server(
-            interceptors=(self._calls,),
-            options=(
+        return GrpcServer(
+            self._calls,
+            (
                 # Otherwise a second server starts happily on a taken port and steals half of the connections.
                 ("grpc.so_reuseport", int(self._shared_port)),
-                ("grpc.max_receive_message_length", _RECEIVED * limits.max_message_bytes),
+                ("grpc.max_receive_message_length", MESSAGE_HEADROOM * limits.max_message_bytes),
+                ("grpc.max_concurrent_streams", limits.max_peer_calls + limits.max_peer_watches + _HEADROOM),
+                ("grpc.max_allowed_incoming_connections", connections_with_room(self._settings.max_connections)),
+                ("grpc.server_handshake_timeout_ms", _HANDSHAKE_TIMEOUT_MS),
                 ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
                 ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
                 ("grpc.keepalive_permit_without_calls", 1),
                 ("grpc.http2.min_ping_interval_without_data_ms", _LEAST_PING_MS),
                 *_ages(self._settings),
             ),
-            maximum_concurrent_rpcs=limits.max_concurrent_calls + limits.max_watches + _HEADROOM,
         )
 
-    def _registered(self, server: grpc.aio.Server) -> tuple[str, ...]:
-        """Registers everything that is served; returns the names of the services."""
+    def _register(self, server: Any) -> None:
         for register in self._services.values():
             register(server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        names = (*self._services, health.SERVICE_NAME)
         if self._settings.reflection:
-            names = (*names, reflection.SERVICE_NAME)
             add_reflection: Callable[..., None] = reflection_pb2_grpc.add_ServerReflectionServicer_to_server
-            add_reflection(reflection.aio.ReflectionServicer(names), server)
-        return names
+            add_reflection(reflection.aio.ReflectionServicer(self._names), server)
 
-    def _bind(self, server: grpc.aio.Server) -> int:
+    def _bind(self, server: GrpcServer) -> int:
         host, port = self._settings.host, self._settings.port
         if not self._shared_port:
             check_free(host, port)
@@ -154,14 +162,14 @@ class BuracoServer:
         if self._metrics_server is not None:
             self.metrics_address = f"{host}:{self._metrics_server.port}"
 
-    async def wait(self) -> None:
-        """Returns when the server no longer serves, for whatever reason."""
-        if self._server is not None:
-            await self._server.wait_for_termination()
+    async def crashed(self) -> BaseException:
+        """Return why the server takes no calls any more, once that is so without `stop`."""
+        assert self._server is not None, "started before"
+        return await self._server.crashed()
 
-    async def stop(self) -> None:
-        """Stops in order: tells health watchers and table watchers, lets calls finish (drain_grace at most), closes
-        everything.
+    async def stop(self, grace: float | None = None) -> None:
+        """Stops in order: tells health watchers and table watchers, lets calls finish (`grace` seconds at most, else
+        drain_grace), closes everything.
 
         A second call while the first is under way cuts the calls off that are still running.
         """
@@ -171,10 +179,11 @@ class BuracoServer:
                 await self._server.stop(None)
             return
         self._stopping = True
-        self._log.info("stopping", grace=self._settings.drain_grace)
+        grace = self._settings.drain_grace if grace is None else grace
+        self._log.info("stopping", grace=grace)
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._settings.drain_grace
-        await self._health.drain()
+        deadline = loop.time() + grace
+        self._health.drain()
         for tell in self._on_drain:
             try:
                 async with asyncio.timeout_at(deadline):
@@ -196,7 +205,7 @@ class BuracoServer:
         self._log.info("stopped")
         logs.flush()
 
-    async def _last_calls(self, server: grpc.aio.Server, deadline: float) -> None:
+    async def _last_calls(self, server: GrpcServer, deadline: float) -> None:
         """Lets calls finish until the deadline. Those left when none is served any more are cut off soon.
 
         Nothing can come of them: their request never came, or grpc itself has lost them on the way to us, as happens
@@ -227,69 +236,3 @@ def _ages(settings: Settings) -> tuple[tuple[str, int], ...]:
         ("grpc.max_connection_age_ms", math.ceil(settings.max_connection_age * 1000)),
         ("grpc.max_connection_age_grace_ms", math.ceil(grace * 1000)),
     )
-
-
-class _GenericOnly:
-    """What servicers register with: passes their handlers on, but not as registered methods.
-
-    grpc.aio waits for each registered method separately, so every call pays for every method there is: 15
-    microseconds with the 19 methods here. The generic handlers hold the same methods and cost the same
-    whatever their number.
-    """
-
-    def __init__(self, server: grpc.aio.Server) -> None:
-        self._server = server
-
-    def add_generic_rpc_handlers(self, generic_rpc_handlers: Any) -> None:
-        self._server.add_generic_rpc_handlers(tuple(generic_rpc_handlers))
-
-    def add_registered_method_handlers(self, service_name: str, method_handlers: Any) -> None:
-        """Left out on purpose."""
-
-
-class _Health(health.aio.HealthServicer):
-    """The standard health service, but its watches end when the server drains: they would keep it from stopping."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._draining = asyncio.Event()
-
-    async def drain(self) -> None:
-        """Everything is NOT_SERVING from here on; watchers are told, and their streams end."""
-        await self.enter_graceful_shutdown()
-        self._draining.set()
-
-    async def Watch(self, request: health_pb2.HealthCheckRequest, context: Any) -> None:
-        """Tells every change of a service's status, and that it is NOT_SERVING at the end."""
-        told: Any = _Told(context)
-        watching = asyncio.ensure_future(super().Watch(request, told))
-        draining = asyncio.ensure_future(self._draining.wait())
-        try:
-            await asyncio.wait((watching, draining), return_when=asyncio.FIRST_COMPLETED)
-            if watching.done():
-                await watching
-                return
-            # A write under way is finished first: a stream takes one at a time.
-            async with told.writing:
-                watching.cancel()
-        finally:
-            draining.cancel()
-            watching.cancel()
-            await asyncio.wait((watching, draining))
-        if told.last != _NOT_SERVING:
-            await told.write(health_pb2.HealthCheckResponse(status=_NOT_SERVING))
-
-
-class _Told:
-    """What a health watcher has been told, in place of its context."""
-
-    def __init__(self, context: Any) -> None:
-        self._context = context
-        self.writing = asyncio.Lock()
-        self.last: int | None = None
-
-    async def write(self, response: health_pb2.HealthCheckResponse) -> None:
-        """Tell a status."""
-        async with self.writing:
-            await self._context.write(response)
-            self.last = response.status

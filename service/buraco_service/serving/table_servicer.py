@@ -13,7 +13,7 @@ from buraco_rules.moves import Move
 from buraco_rules.seeing import view_of
 from buraco_rules.shuffle import SEED_BYTES
 from buraco_service import errors
-from buraco_service.access.admission import current_caller, let_speak
+from buraco_service.access.admission import current_caller
 from buraco_service.access.seat_tokens import SeatClaims, bearer
 from buraco_service.codec.moves import move_bytes, moves_from_pb
 from buraco_service.codec.views import view_to_pb
@@ -42,7 +42,7 @@ DEFAULT_RECORDS: Final = 10
 
 
 class TableServicer(table_service_pb2_grpc.TableServiceServicer):
-    """Every RPC of TableService. Errors leave as ApiError; the interceptor turns them into statuses."""
+    """Every RPC of TableService. Errors leave as ApiError; `calls` turns them into statuses."""
 
     def __init__(self, tables: Tables, feeds: Feeds) -> None:
         self._tables = tables
@@ -177,16 +177,14 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             async for update in updates:
                 yield update.serialised()
 
-    # grpc.aio takes a coroutine that reads and writes by itself where the stub has an iterator.
-    async def PlayTable(self, request_iterator: Any, context: Context) -> None:  # type: ignore[override]
+    # grpc.aio takes a coroutine that writes by itself where the stub has an iterator.
+    async def PlayTable(  # type: ignore[override]
+        self, request_iterator: AsyncIterator[pb.PlayTableRequest], context: Context
+    ) -> None:
         """See the contract."""
-        try:
-            claims = self._seat_holder(context)
-        except errors.ApiError:
-            await let_speak(context)
-            raise
-        opening = await context.read()
-        if opening is grpc.aio.EOF:
+        claims = self._seat_holder(context)
+        opening = await anext(request_iterator, None)
+        if opening is None:
             return
         problems = Problems()
         problems.check("open", opening.HasField("open"), "must be the first message")
@@ -194,7 +192,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         table_id = table_id_of(opening.open.table_id)
         after = opening.open.after_revision if opening.open.HasField("after_revision") else None
         async with self._feeds.open(table_id, claims) as feed:
-            stream = PlayStream(self._tables, self._feeds, feed, table_id, claims, context)
+            stream = PlayStream(self._tables, self._feeds, feed, table_id, claims, request_iterator, context.write)
             await stream.run(after, legal_moves=opening.open.legal_moves)
 
     async def GetRecord(self, request: pb.GetRecordRequest, context: Context) -> pb.GetRecordResponse:

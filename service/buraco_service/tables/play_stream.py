@@ -1,10 +1,10 @@
 """PlayTable: one seat's two-way stream over the use cases of a table and its feed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
-import grpc.aio
+import grpc
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco_rules.moves import Move
@@ -21,8 +21,6 @@ from buraco_service.tables.entries import told
 from buraco_service.tables.feed import Feed, Feeds, Update
 from buraco_service.tables.tables import Accepted, Tables, legal_moves_of
 
-Context = grpc.aio.ServicerContext[Any, Any]
-
 _REQUEST_ID: Final = tag(pb.PlayAnswer.REQUEST_ID_FIELD_NUMBER)
 _ACCEPTED: Final = tag(pb.PlayAnswer.ACCEPTED_FIELD_NUMBER)
 _TURN_REVISION: Final = number_tag(pb.PlayTurn.REVISION_FIELD_NUMBER)
@@ -38,14 +36,22 @@ class PlayStream:
     """Moves come up and are answered in order; what happens at the table goes down in between, each change once."""
 
     def __init__(
-        self, tables: Tables, feeds: Feeds, feed: Feed, table_id: str, claims: SeatClaims, context: Context
+        self,
+        tables: Tables,
+        feeds: Feeds,
+        feed: Feed,
+        table_id: str,
+        claims: SeatClaims,
+        requests: AsyncIterator[pb.PlayTableRequest],
+        write: Callable[[bytes], Awaitable[None]],
     ) -> None:
         self._tables = tables
         self._feeds = feeds
         self._feed = feed
         self._table_id = table_id
         self._claims = claims
-        self._context = context
+        self._requests = requests
+        self._write = write
         # Held from a move's commit to its answer, so that the change goes down once and in its place.
         self._sending = asyncio.Lock()
         self._legal_moves = False
@@ -97,8 +103,8 @@ class PlayStream:
     async def _obey(self) -> None:
         """Requests come up, one after the other."""
         while self._late or not self._feed.over:
-            request = await self._context.read()
-            if request is grpc.aio.EOF:
+            request = await anext(self._requests, None)
+            if request is None:
                 return
             which = request.WhichOneof("request")
             if which == "submit":
@@ -186,7 +192,7 @@ class PlayStream:
 
     async def _send(self, updates: list[Update]) -> None:
         for update in updates:
-            await self._context.write(update.serialised())
+            await self._write(update.serialised())
 
 
 def _play_error(error: errors.ApiError) -> pb.PlayError:

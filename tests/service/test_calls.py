@@ -16,7 +16,8 @@ from buraco_service.access.admission import Limits
 from buraco_service.access.api_keys import ApiKeys
 from buraco_service.observing.current_call import bind_table, current_call
 from buraco_service.observing.metrics import Metrics
-from buraco_service.serving.interceptor import CallInterceptor
+from buraco_service.serving.calls import Calls
+from buraco_service.serving.grpc_server import GrpcServer
 from buraco_service.stores.base import StoreUnavailable
 from tests.service.announcing import PATIENCE, Announcing
 from tests.service.echo import SERVICE, Caller, Echo, text
@@ -25,15 +26,14 @@ MOST = 3
 
 
 class Harness:
-    """A server with the interceptor and the echo service, and what it leaves behind."""
+    """A server of the echo service, and what it leaves behind."""
 
     def __init__(self, stream: Announcing) -> None:
         self.metrics = Metrics()
         self.echo = Echo()
         self.stream = stream
         limits = Limits(max_concurrent_calls=MOST, max_watches=MOST)
-        interceptor = CallInterceptor(self.metrics, limits, ApiKeys())
-        self.server = grpc.aio.server(interceptors=(interceptor,), options=(("grpc.so_reuseport", 0),))
+        self.server = GrpcServer(Calls(self.metrics, limits, ApiKeys()), (("grpc.so_reuseport", 0),))
         self.echo.register(self.server)
         self.port = self.server.add_insecure_port("127.0.0.1:0")
 
