@@ -112,7 +112,7 @@ $(COMPILED)/.compiled: pyproject.toml $(shell find service clients/python bots -
 
 # ---- use -------------------------------------------------------------------------------------------
 
-.PHONY: demo compiled bench fuzz mutation vectors soak
+.PHONY: demo compiled abuse bench fuzz mutation vectors soak
 demo: setup-runtime ## Serve in a process of its own, and watch four bots play a match
 	$(BIN)/buraco match $(DEMO_ARGS)
 
@@ -129,6 +129,9 @@ mutation: setup .venv/.installed-mutation ## Break the rules bit by bit: do test
 
 vectors: setup ## Check a server by the language-neutral cases (VECTORS_ARGS='--server host:port')
 	$(BIN)/python -m tests.vectors $(VECTORS_ARGS)
+
+abuse: setup ## Attack a server while others use it: does anybody notice? About 6 minutes (ABUSE_ARGS=…)
+	$(BIN)/python -m tests.abuse $(ABUSE_ARGS)
 
 soak: setup ## Let bots play on each store while replicas are killed: is a move lost? (SOAK_ARGS=…)
 	GRPC_ENABLE_FORK_SUPPORT=false $(BIN)/python -m tests.soak $(SOAK_ARGS)

@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco_bots.local_server import local_server
+from tests.abuse.frames import NOT_UTF8, connected
 from tests.deploy.programs import DEPLOY, Missing, envoy
 from tests.deploy.proxy import running
 from tests.servers.processes import free_port
@@ -135,3 +136,14 @@ async def test_pages_of_other_origins_are_kept_out(port: int, origin: str, allow
             return connection.getresponse().getheader("access-control-allow-origin")
 
     assert await asyncio.to_thread(ask) == allowed
+
+
+async def test_paths_that_are_no_text_are_not_passed_on(port: int) -> None:
+    """A path with bytes that no method's name has is answered by Envoy itself; the service never hears of it."""
+    passed_on = b"x-envoy-upstream-service-time"
+    async with connected(f"127.0.0.1:{port}") as hostile, asyncio.timeout(30):
+        for path in (NOT_UTF8, b"/buraco.v1.TableService/\xff", b"/buraco.v1.\xc3\x28/GetTable", b"/buraco.v1.A/B/C"):
+            end = await hostile.end(await hostile.call(path, end=True))
+            assert passed_on not in end.headers
+        end = await hostile.end(await hostile.call(b"/buraco.v1.TableService/Nothing", end=True))
+        assert passed_on in end.headers

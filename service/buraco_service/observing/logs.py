@@ -158,6 +158,7 @@ def configure(
     )
     handler = logging.StreamHandler(lines)
     handler.addFilter(partial(_lower_unheard_end, _LEVELS[level]))
+    handler.addFilter(_no_broken_header)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
@@ -242,6 +243,14 @@ def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str], wor
         pass
 
     return log_call if _LEVELS[level] <= logging.INFO else log_nothing
+
+
+def _no_broken_header(record: logging.LogRecord) -> bool:
+    """Return False for what grpc logs of a header that is no UTF-8: its bytes, which may be a secret, with a traceback.
+
+    The call goes on without, and gets its own line.
+    """
+    return not (record.name == "grpc._cython.cygrpc" and str(record.msg).startswith("Invalid encoding"))
 
 
 def _lower_unheard_end(least: int, record: logging.LogRecord) -> bool:

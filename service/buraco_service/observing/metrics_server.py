@@ -12,7 +12,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 MAX_CONNECTIONS: Final = 16
-"""Connections at a time. One more closes the oldest, so that silent ones never keep Prometheus out."""
+"""Connections at a time. One more closes the oldest that is silent, so that these never keep Prometheus out."""
 _SILENCE_SECONDS: Final = 5.0
 
 
@@ -45,25 +45,31 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 128
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        # The oldest first.
-        self._connections: dict[socket.socket, None] = {}
+        # Whether a request has come, by connection; the oldest first.
+        self._connections: dict[socket.socket, bool] = {}
         self._lock = threading.Lock()
         super().__init__(*args, **options)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a new connection."""
         with self._lock:
-            self._connections[request] = None
-            oldest = next(iter(self._connections)) if len(self._connections) > MAX_CONNECTIONS else None
-            if oldest is not None:
+            self._connections[request] = False
+            if len(self._connections) > MAX_CONNECTIONS:
+                oldest = next(connection for connection, heard in self._connections.items() if not heard)
                 del self._connections[oldest]
-        if oldest is not None:
-            # Its thread finds the end of the connection, and closes it.
-            with contextlib.suppress(OSError):
-                oldest.shutdown(socket.SHUT_RDWR)
+                # Its thread finds the end of the connection, and closes it.
+                with contextlib.suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
         super().process_request(request, client_address)
+
+    def request_came(self, connection: Any) -> None:
+        """Let a connection finish, however many others come."""
+        with self._lock:
+            if connection in self._connections:
+                self._connections[connection] = True
 
     def shutdown_request(self, request: Any) -> None:
         """Close a connection that has been served."""
@@ -79,6 +85,13 @@ class _Handler(WSGIRequestHandler):
     """One request a connection."""
 
     timeout: ClassVar[float | None] = _SILENCE_SECONDS
+
+    def parse_request(self) -> bool:
+        """Read the headers; return False where they are none."""
+        parsed = super().parse_request()
+        if parsed and isinstance(self.server, _Server):
+            self.server.request_came(self.request)
+        return parsed
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log no scrapes."""

@@ -38,9 +38,9 @@ class TableServiceStub:
     NOT_FOUND            TABLE_UNKNOWN
     UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
-    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
-    key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
-    itself, without details
+    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
+    request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
+    `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
     while a new version is rolled out; try another
     INTERNAL             INTERNAL, with the id under which the service logged the cause
@@ -140,9 +140,9 @@ class TableServiceServicer:
     NOT_FOUND            TABLE_UNKNOWN
     UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
-    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
-    key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
-    itself, without details
+    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
+    request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
+    `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
     while a new version is rolled out; try another
     INTERNAL             INTERNAL, with the id under which the service logged the cause
@@ -343,9 +343,9 @@ class TableService:
     NOT_FOUND            TABLE_UNKNOWN
     UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
-    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, watches, peer_watches, request_rate,
-    key_tables, message_bytes) and `maximum` say which one. A message over twice the limit is refused by gRPC
-    itself, without details
+    RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
+    request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
+    `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
     while a new version is rolled out; try another
     INTERNAL             INTERNAL, with the id under which the service logged the cause

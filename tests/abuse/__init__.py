@@ -1,0 +1,1 @@
+"""What hostile and broken clients do to a server, and how everybody else fares meanwhile."""
