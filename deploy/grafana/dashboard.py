@@ -151,10 +151,11 @@ SERVICE: Final = (
     ),
     Panel(
         "Calls in flight",
-        "Begun and not ended, streams among them.",
+        "Begun and not ended, streams among them, and calls whose message has not come (BuracoMessagesWithheld).",
         {
             "calls": f"sum(grpc_server_started_total{{{_OURS}}}) - sum(grpc_server_handled_total{{{_OURS}}})",
             "streams": f"sum(buraco_watches{{{_JOB}}})",
+            "messages not sent": f"sum(buraco_unsent_messages{{{_JOB}}})",
         },
     ),
     Panel(
