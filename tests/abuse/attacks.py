@@ -24,6 +24,7 @@ from tests.abuse.frames import (
 )
 
 CALLS: Final = (GET_TABLE, PLAY_TABLE, WATCH_HEALTH, REFLECT)
+_LONGEST_REQUEST: Final = 2.0
 _STRANGE: Final = (
     (b":path", b"/" + b"x" * 3000),
     (b":path", b"/buraco.v1.TableService/\xf0\x28\x8c\xbc"),
@@ -59,12 +60,16 @@ Attack = Callable[[Target, float], Coroutine[None, None, None]]
 
 async def paths_that_are_no_text(target: Target, seconds: float) -> None:
     """Ten requests a second whose path is no UTF-8, on a connection each."""
-    async with asyncio.timeout(seconds + 10):
+
+    async def send() -> None:
+        with contextlib.suppress(OSError, TimeoutError, h2.exceptions.ProtocolError):
+            async with asyncio.timeout(_LONGEST_REQUEST), connected(target.address, target.tls) as connection:
+                await connection.end(await connection.call(NOT_UTF8))
+
+    async with asyncio.TaskGroup() as requests:
         for _ in range(round(10 * seconds)):
-            with contextlib.suppress(OSError, h2.exceptions.ProtocolError):
-                async with connected(target.address, target.tls) as connection:
-                    await connection.call(NOT_UTF8)
-                    await asyncio.sleep(0.1)
+            requests.create_task(send())
+            await asyncio.sleep(0.1)
 
 
 async def strange_headers(target: Target, seconds: float) -> None:
@@ -73,7 +78,7 @@ async def strange_headers(target: Target, seconds: float) -> None:
     async def send(connection: RawConnection) -> None:
         header = next(headers)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(_LONGEST_REQUEST):
                 await connection.end(await connection.call(GET_TABLE, [header], end=True))
 
     headers = itertools.cycle(_STRANGE)
