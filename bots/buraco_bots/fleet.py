@@ -24,7 +24,7 @@ LOOK_EVERY: Final = 1.0
 TAKE_OVER_EVERY: Final = 15
 """Looks at the waiting tables for one at the running matches, in which a player may have left."""
 MAX_OVERDUE: Final = 8
-"""Calls of a bot past their time that may still run, and it sits down anew."""
+"""While so many calls of a bot past their time have not returned, it takes no more seats."""
 _LONGEST_PAUSE: Final = 30.0
 
 _log = logging.getLogger(__name__)

@@ -44,7 +44,7 @@ def local_server(signals: StopSignals | None = None) -> Iterator[RunningServer]:
 
     Raise ServerFailed, and Stopped where a signal comes before the server is ready.
     """
-    signals = signals or StopSignals()  # which nobody sends any
+    signals = signals or StopSignals()  # not entered, so none is received
     signals.check()
     with tempfile.TemporaryDirectory(prefix="buraco-") as name:
         folder = Path(name)

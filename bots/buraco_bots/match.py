@@ -55,9 +55,7 @@ async def play_match(client: BuracoClient, contest: Contest, audience: Audience)
     """
     with ExitStack() as stack:
         names = [_player_name(name, seat) for seat, name in enumerate(contest.bots)]
-        thinkers = [
-            stack.enter_context(closing(Thinker(name.rpartition(" ")[0], name, contest.tolerance))) for name in names
-        ]
+        thinkers = [stack.enter_context(closing(Thinker(name, name, contest.tolerance))) for name in names]
         bots = [
             await thinker.make(factory, bot_random(contest.seed, seat))
             for seat, (thinker, factory) in enumerate(zip(thinkers, contest.factories, strict=True))
