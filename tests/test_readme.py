@@ -77,6 +77,12 @@ def test_every_metric_is_listed() -> None:
     assert listed == {name.removesuffix("_info") for name in own}
 
 
+def test_nothing_is_installed_from_an_index_by_name() -> None:
+    """Documents and messages install the distribution by a path: no index has it, or has another of that name."""
+    for path in [*ROOT.glob("*.md"), *(ROOT / "deploy").rglob("*.md"), *(ROOT / "service").rglob("*.py")]:
+        assert not re.search(r"pip install [\"']?buraco\b", path.read_text()), path
+
+
 def test_grpcurl_calls_name_methods_that_exist() -> None:
     """Each method called by the grpcurl examples is one of the contract."""
     contract = "".join(path.read_text() for path in (ROOT / "protos/buraco/v1").glob("*_service.proto"))

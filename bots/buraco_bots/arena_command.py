@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 import click
 
-from buraco_bots.arena import Statistics, contest, statistics
+from buraco_bots.arena import PlayedMatch, Statistics, contest, statistics
 from buraco_bots.bot import BotFault
 from buraco_bots.registry import UnknownBot, load
+from buraco_bots.stopping import StopSignals
+from buraco_bots.thinking import BotThread
 from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 
 
@@ -37,7 +42,10 @@ from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 @click.option("--seed", default="arena", metavar="TEXT", help="The same seed gives the same matches.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def arena(bots: str, seats: str, rule_set: str, target: int, matches: int, seed: str, as_json: bool) -> None:
-    """Let two bots play many matches in this process, and tell how they fared."""
+    """Let two bots play many matches in this process, and tell how they fared.
+
+    Ctrl-C (SIGINT) and SIGTERM stop it, with the statistics of what was played until then, and status 130 and 143.
+    """
     names = [name.strip() for name in bots.split(",")]
     if len(names) != 2:
         raise click.BadParameter("two bots are needed", param_hint="--bots")
@@ -45,12 +53,52 @@ def arena(bots: str, seats: str, rule_set: str, target: int, matches: int, seed:
         first, second = load(names[0]), load(names[1])
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
-    began = time.perf_counter()
+    matches_played = contest(PRESETS_BY_ID[rule_set], (first, second), int(seats), seed, target, matches)
+    with StopSignals() as signals:
+        began = time.perf_counter()
+        try:
+            result = statistics(_until_stopped(matches_played, signals))
+        except BotFault as fault:
+            raise click.ClickException(fault.told()) from None
+        except ValueError:  # no match was finished
+            signals.check()
+            raise
+        seconds = time.perf_counter() - began
+        _print(result, names, seconds, as_json=as_json)
+        signals.check()
+
+
+def _until_stopped(
+    played: Iterator[tuple[PlayedMatch, bool]], signals: StopSignals
+) -> Iterator[tuple[PlayedMatch, bool]]:
+    """Pass matches on until a signal comes. They are played in another thread: a bot that hangs holds up no signal."""
+    finished: SimpleQueue[tuple[PlayedMatch, bool] | BaseException | None] = SimpleQueue()
+    thread = BotThread("arena")
+    thread.calls.put(partial(_play, played, finished))
+    thread.calls.put(None)
+    thread.start()
+    with signals.stopping(partial(finished.put, None)):
+        while (one := finished.get()) is not None:
+            if isinstance(one, BaseException):
+                raise one
+            yield one
+    if signals.received is not None:
+        thread.abandon()
+
+
+def _play(
+    played: Iterator[tuple[PlayedMatch, bool]],
+    finished: SimpleQueue[tuple[PlayedMatch, bool] | BaseException | None],
+) -> None:
     try:
-        result = statistics(contest(PRESETS_BY_ID[rule_set], (first, second), int(seats), seed, target, matches))
-    except BotFault as fault:
-        raise click.ClickException(fault.told()) from None
-    seconds = time.perf_counter() - began
+        for match in played:
+            finished.put(match)
+        finished.put(None)
+    except BaseException as error:  # noqa: BLE001 - raised anew where the matches are counted
+        finished.put(error)
+
+
+def _print(result: Statistics, names: list[str], seconds: float, *, as_json: bool) -> None:
     values = _values(result, names, seconds)
     if as_json:
         click.echo(json.dumps(values, indent=2))

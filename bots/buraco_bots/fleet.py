@@ -9,20 +9,22 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 from typing import Final
 
 from buraco.v1 import table_pb2, table_service_pb2
-from buraco_bots.bot import Bot, BotFactory, BotFault, make
+from buraco_bots.bot import Bot, BotFactory, BotFault
 from buraco_bots.fleet_metrics import FleetMetrics, Outcome
 from buraco_bots.player import play_seat
+from buraco_bots.thinking import USUAL, Thinker, Tolerance, overdue
 from buraco_client import Backoff, BuracoClient, BuracoError, DeadlineExceeded, PlayUpdate, Seat, Unavailable
 
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks at the waiting tables."""
 TAKE_OVER_EVERY: Final = 15
 """Looks at the waiting tables for one at the running matches, in which a player may have left."""
+MAX_OVERDUE: Final = 8
+"""While so many calls of a bot past their time have not returned, it takes no more seats."""
 _LONGEST_PAUSE: Final = 30.0
 
 _log = logging.getLogger(__name__)
@@ -40,6 +42,8 @@ class Limits:
     """For so long a bot waits at a table for its match to start."""
     grace: float
     """So long running matches get to end when the fleet is told to stop."""
+    tolerance: Tolerance = USUAL
+    """How much each bot is allowed in a match."""
 
 
 @dataclass(slots=True)
@@ -66,6 +70,7 @@ class Fleet:
     ) -> None:
         self._client = client
         self._metrics = metrics or FleetMetrics()
+        self._kinds = len(bots)
         self._bots = itertools.cycle(bots)
         self._limits = limits
         self._sittings: dict[asyncio.Task[None], _Sitting] = {}
@@ -116,7 +121,10 @@ class Fleet:
         for free in seats:
             if self.seats_held >= self._limits.seats:
                 return
-            name, factory = next(self._bots)
+            bot = self._next_bot()
+            if bot is None:
+                return
+            name, factory = bot
             try:
                 seat = await self._client.join_table(table.id, name, seat=free)
             except BuracoError as error:
@@ -132,11 +140,17 @@ class Fleet:
                 for one in self._sittings.values():
                     one.started = one.started or one.seat.table_id == table.id
 
+    def _next_bot(self) -> tuple[str, BotFactory] | None:
+        """Return who sits down next; None where too many calls of all of them hang."""
+        turn = itertools.islice(self._bots, self._kinds)
+        return next(((name, factory) for name, factory in turn if len(overdue(name)) < MAX_OVERDUE), None)
+
     async def _sit(self, sitting: _Sitting, factory: BotFactory) -> None:
         """Plays a match to its end, or leaves where none starts or the bot fails."""
         outcome: Outcome = "stopped"
+        thinker = Thinker(sitting.name, str(sitting), self._limits.tolerance, self._metrics)
         try:
-            bot = make(factory, Random(secrets.randbits(64)))
+            bot = await thinker.make(factory, Random(secrets.randbits(64)))
             async with asyncio.timeout(self._limits.waiting) as waiting:
 
                 def notice(update: PlayUpdate) -> None:
@@ -144,7 +158,7 @@ class Fleet:
                         sitting.started = True
                         waiting.reschedule(None)
 
-                await self._play(sitting, bot, notice)
+                await self._play(sitting, bot, notice, thinker)
             outcome = "finished"
             _log.info("%s: the match is over", sitting)
         except TimeoutError:
@@ -154,6 +168,8 @@ class Fleet:
         except BotFault as fault:
             outcome = "bot_failed"
             _log.error("%s: leaving: %s", sitting, fault.told())
+            if (hung := len(overdue(sitting.name))) >= MAX_OVERDUE:
+                _log.error("%s takes no more seats while %d of its calls have not returned", sitting.name, hung)
             await self._leave(sitting)
         except BuracoError as error:
             outcome = "seat_lost"
@@ -163,14 +179,15 @@ class Fleet:
             _log.exception("%s: leaving", sitting)
             await self._leave(sitting)
         finally:
+            thinker.close()
             self._metrics.got_up(outcome)
 
-    async def _play(self, sitting: _Sitting, bot: Bot, notice: Callable[[PlayUpdate], None]) -> None:
+    async def _play(self, sitting: _Sitting, bot: Bot, notice: Callable[[PlayUpdate], None], thinker: Thinker) -> None:
         """Plays on however often the server is away: nobody else can take the seat."""
         failures = 0
         while True:
             try:
-                await play_seat(sitting.seat, bot, notice, partial(self._metrics.thought, sitting.name))
+                await play_seat(sitting.seat, bot, notice, thinker)
             except (Unavailable, DeadlineExceeded) as error:
                 failures += 1
                 _log.warning("%s: trying again: %s", sitting, error)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
+import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -16,6 +16,13 @@ from buraco_bots.fleet import Fleet, Limits
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.registry import UnknownBot, load
 from buraco_bots.server_access import Access, access_of, access_options
+from buraco_bots.stopping import StopSignals
+from buraco_bots.thinking import Tolerance, thinking_limit_option
+
+TOLERATED_FAULTS: Final = 2
+"""Faults of a bot in a match after which the fleet moves for it; at the next one the bot leaves."""
+_SWITCH_INTERVAL: Final = 0.0005
+"""Seconds for which a bot that computes may keep all others from running: a tenth of the interpreter's usual."""
 
 
 @click.command(
@@ -51,6 +58,14 @@ from buraco_bots.server_access import Access, access_of, access_options
     metavar="SECONDS",
     help="Time that running matches get to end after SIGTERM.",
 )
+@thinking_limit_option
+@click.option(
+    "--on-fault",
+    type=click.Choice(["move", "leave"]),
+    default="move",
+    help="Where a bot is late, raises an error or chooses no legal move: finish its turn with plain moves, twice in a"
+    " match, or give the seat back at once.",
+)
 @click.option("--metrics-host", default="127.0.0.1", metavar="HOST", help="Address to serve metrics at.")
 @click.option(
     "--metrics-port", type=click.IntRange(0, 65535), metavar="PORT", help="Port to serve metrics at.  [default: none]"
@@ -63,6 +78,8 @@ def fleet(
     courtesy: float,
     waiting_limit: float,
     grace: float,
+    thinking_limit: float,
+    on_fault: str,
     metrics_host: str,
     metrics_port: int | None,
     **access: Any,
@@ -70,7 +87,7 @@ def fleet(
     """Let bots sit down wherever seats are free, play, and look for the next table.
 
     SIGTERM or Ctrl-C ends it: no more seats are taken, seats in matches that have not started are given back at once,
-    those in running matches after the grace time. A second signal ends it on the spot.
+    those in running matches after the grace time. A second signal ends it at once, with status 143 or 130.
     """
     reach = access_of(**access)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -79,12 +96,10 @@ def fleet(
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
     metrics = FleetMetrics()
-    limits = Limits(seats_limit, courtesy, waiting_limit, grace)
-    try:
-        with _served(metrics, metrics_host, metrics_port):
-            asyncio.run(_run(server, reach, limits, makers, metrics))
-    except asyncio.CancelledError:
-        raise SystemExit(1) from None  # told twice
+    tolerance = Tolerance(thinking_limit, TOLERATED_FAULTS if on_fault == "move" else 0)
+    limits = Limits(seats_limit, courtesy, waiting_limit, grace, tolerance)
+    with StopSignals() as signals, _served(metrics, metrics_host, metrics_port):
+        asyncio.run(_run(server, reach, limits, makers, metrics, signals))
 
 
 @contextlib.contextmanager
@@ -103,17 +118,15 @@ def _served(metrics: FleetMetrics, host: str, port: int | None) -> Iterator[None
 
 
 async def _run(
-    server: str, access: Access, limits: Limits, makers: list[tuple[str, BotFactory]], metrics: FleetMetrics
+    server: str,
+    access: Access,
+    limits: Limits,
+    makers: list[tuple[str, BotFactory]],
+    metrics: FleetMetrics,
+    signals: StopSignals,
 ) -> None:
-    stop = asyncio.Event()
-    loop, running = asyncio.get_running_loop(), asyncio.current_task()
-
-    def on_signal() -> None:
-        if stop.is_set() and running is not None:
-            running.cancel()
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal)
-    async with access.client(server) as client:
-        await Fleet(client, makers, limits, metrics).run(stop)
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    with signals.stopping(lambda: loop.call_soon_threadsafe(stop.set)):
+        async with access.client(server) as client:
+            await Fleet(client, makers, limits, metrics).run(stop)

@@ -17,6 +17,9 @@ from prometheus_client import (
     start_http_server,
 )
 
+from buraco_bots.bot import FaultKind
+from buraco_bots.thinking import overdue
+
 Outcome = Literal["finished", "not_started", "bot_failed", "seat_lost", "stopped"]
 
 # Seconds.
@@ -37,6 +40,16 @@ class FleetMetrics:
             registry=registry,
             buckets=_THINK_BUCKETS,
         )
+        self._faults = Counter(
+            "buraco_bot_faults_total",
+            "Calls in which bots were late, raised an error, or chose no legal move.",
+            ("bot", "fault"),
+            registry=registry,
+        )
+        self._overdue = Gauge(
+            "buraco_bot_overdue_calls", "Calls of bots past their time that have not returned.", registry=registry
+        )
+        self._overdue.set_function(lambda: len(overdue()))
         self._seats = Gauge("buraco_fleet_seats", "Seats that bots of the fleet hold now.", registry=registry)
         self._sittings = Counter(
             "buraco_fleet_sittings_total", "Bots that got up from a table, and why.", ("outcome",), registry=registry
@@ -50,6 +63,10 @@ class FleetMetrics:
     def thought(self, bot: str, seconds: float) -> None:
         """A bot took so many seconds to choose a move."""
         self._think.labels(bot).observe(seconds)
+
+    def failed(self, bot: str, fault: FaultKind) -> None:
+        """Count a fault of a bot."""
+        self._faults.labels(bot, fault).inc()
 
     def sat_down(self) -> None:
         """A bot has taken a seat."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from buraco_bots.stopping import StopSignals
 
 START_LIMIT: Final = 30.0
 """Seconds a server may take until it is ready."""
@@ -36,15 +39,21 @@ class RunningServer:
 
 
 @contextlib.contextmanager
-def local_server() -> Iterator[RunningServer]:
-    """Runs a server for the time of the block, and removes all traces of it afterwards. Raises ServerFailed."""
+def local_server(signals: StopSignals | None = None) -> Iterator[RunningServer]:
+    """Run a server for the time of the block, and remove all traces of it afterwards, also where `signals` abort.
+
+    Raise ServerFailed, and Stopped where a signal comes before the server is ready.
+    """
+    signals = signals or StopSignals()  # not entered, so none is received
+    signals.check()
     with tempfile.TemporaryDirectory(prefix="buraco-") as name:
         folder = Path(name)
         log = folder / "server.log"
         with log.open("wb") as output:
             process = _start(folder, output.fileno())
         try:
-            yield _wait_until_ready(process, folder / "ready.json", log)
+            signals.abort = lambda: _abort(process, folder)
+            yield _wait_until_ready(process, folder / "ready.json", log, signals)
         finally:
             _stop(process)
 
@@ -65,9 +74,10 @@ def _start(folder: Path, output: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], ready: Path, log: Path) -> RunningServer:
+def _wait_until_ready(process: subprocess.Popen[bytes], ready: Path, log: Path, signals: StopSignals) -> RunningServer:
     deadline = time.monotonic() + START_LIMIT
     while not ready.exists():
+        signals.check()
         if process.poll() is not None:
             raise ServerFailed(f"the server did not start: {_last_words(log)}")
         if time.monotonic() > deadline:
@@ -90,3 +100,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     finally:
         process.kill()  # does nothing to one that has ended
         process.wait()
+
+
+def _abort(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """Kill the server and remove its folder, wherever in this module the main thread is."""
+    process.kill()
+    with contextlib.suppress(ChildProcessError):  # `_stop` has waited for it
+        os.waitpid(process.pid, 0)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Final
 
 from buraco.v1 import table_pb2
 from buraco_bots.arena import bot_random, master_seed
-from buraco_bots.bot import BotFactory, make
+from buraco_bots.bot import BotFactory
 from buraco_bots.player import play_seat
 from buraco_bots.report import MatchReport, replay
+from buraco_bots.thinking import USUAL, Thinker, Tolerance
 from buraco_client import BuracoClient, PlayUpdate
 
 _MAX_NAME: Final = 64
@@ -32,6 +34,8 @@ class Contest:
     """The target score, 0 = one deal; None: the one usual for the rule set."""
     seed: str
     """Any text: the same seed gives the same match."""
+    tolerance: Tolerance = USUAL
+    """How much each bot is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +49,30 @@ class Audience:
 
 
 async def play_match(client: BuracoClient, contest: Contest, audience: Audience) -> MatchReport:
-    """Opens a table, seats the bots, plays the match and checks its records.
+    """Open a table, seat the bots, play the match and check its records.
 
-    Raises BuracoError, BotFault and RecordWrong.
+    Raise BuracoError, BotFault and RecordWrong.
     """
-    bots = [make(factory, bot_random(contest.seed, seat)) for seat, factory in enumerate(contest.factories)]
-    table = await client.create_table(
-        contest.rule_set, len(contest.bots), target_score=contest.target, seed=master_seed(contest.seed)
-    )
-    seats = [
-        await client.join_table(table.id, _player_name(name, seat), seat=seat) for seat, name in enumerate(contest.bots)
-    ]
-    audience.began(seats[-1].table or table)
-    began = time.monotonic()
-    try:
-        async with asyncio.TaskGroup() as players:
-            for seat, bot in zip(seats, bots, strict=True):
-                players.create_task(play_seat(seat, bot, audience.saw if seat.seat == 0 else None))
-    except BaseExceptionGroup as group:
-        raise _first(group) from None
+    with ExitStack() as stack:
+        names = [_player_name(name, seat) for seat, name in enumerate(contest.bots)]
+        thinkers = [stack.enter_context(closing(Thinker(name, name, contest.tolerance))) for name in names]
+        bots = [
+            await thinker.make(factory, bot_random(contest.seed, seat))
+            for seat, (thinker, factory) in enumerate(zip(thinkers, contest.factories, strict=True))
+        ]
+        table = await client.create_table(
+            contest.rule_set, len(bots), target_score=contest.target, seed=master_seed(contest.seed)
+        )
+        seats = [await client.join_table(table.id, name, seat=seat) for seat, name in enumerate(names)]
+        audience.began(seats[-1].table or table)
+        began = time.monotonic()
+        try:
+            async with asyncio.TaskGroup() as players:
+                for seat, bot, thinker in zip(seats, bots, thinkers, strict=True):
+                    notice = audience.saw if seat.seat == 0 else None
+                    players.create_task(play_seat(seat, bot, notice, thinker))
+        except BaseExceptionGroup as group:
+            raise _first(group) from None
     seconds = time.monotonic() - began
     deals = tuple([replay(record) async for record in client.get_record(table.id)])
     over = await client.get_table(table.id)

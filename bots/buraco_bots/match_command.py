@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import secrets
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,8 @@ from buraco_bots.report import MatchReport, RecordWrong, to_json
 from buraco_bots.score_sheet import score_sheet
 from buraco_bots.scraping import scrape
 from buraco_bots.server_access import Access, access_of, access_options
+from buraco_bots.stopping import StopSignals
+from buraco_bots.thinking import Tolerance, thinking_limit_option
 from buraco_client import BuracoError, InvalidRequest
 from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 from buraco_rules.record_notation import format_record
@@ -58,6 +60,14 @@ def _in_a_folder(_: click.Context, __: click.Parameter, file: Path | None) -> Pa
     help="Points to play to; 0 plays one deal.  [default: usual for the rule set]",
 )
 @click.option("--seed", metavar="TEXT", help="The same seed gives the same match.  [default: a new one]")
+@thinking_limit_option
+@click.option(
+    "--on-fault",
+    type=click.Choice(["stop", "move"]),
+    default="stop",
+    help="Where a bot is late, raises an error or chooses no legal move: stop the match, or play on for its turn with"
+    " plain moves and a warning.",
+)
 @click.option("--server", metavar="HOST:PORT", help="Server to play at.  [default: one started for the match]")
 @access_options
 @click.option(
@@ -73,6 +83,8 @@ def match(
     rule_set: str,
     target: int | None,
     seed: str | None,
+    thinking_limit: float,
+    on_fault: str,
     server: str | None,
     record: Path | None,
     as_json: bool,
@@ -81,6 +93,8 @@ def match(
     """Let bots play a match against each other over gRPC.
 
     Without --server a server is started for the match in a process of its own, with a database that is thrown away.
+
+    SIGINT (Ctrl-C) and SIGTERM stop the match and that server, with status 130 and 143; a second one does so at once.
     """
     reach = access_of(**access)
     if server is None and reach.tls is not None:
@@ -93,27 +107,33 @@ def match(
     if server is None and rule_set not in PRESETS_BY_ID:
         raise _unknown_rule_set(rule_set, list(PRESETS_BY_ID))
     seed = secrets.token_hex(8) if seed is None else seed
-    contest = Contest(names, tuple(factories[name] for name in names), rule_set, target, seed)
-    with _failures(), _terminable(), _server(server) as (address, metrics_address):
-        report = asyncio.run(_play(address, reach, contest, _progress(address, names, as_json=as_json)))
-        metrics = _metrics(metrics_address)
-        if record is not None:
-            record.write_text(format_record(report.record), encoding="utf-8")
-    if as_json:
-        click.echo(json.dumps(to_json(report, metrics), indent=2))
-    else:
-        _print(report, metrics)
+    tolerance = Tolerance(thinking_limit, math.inf if on_fault == "move" else 0)
+    contest = Contest(names, tuple(factories[name] for name in names), rule_set, target, seed, tolerance)
+    with StopSignals() as signals, _failures():
+        with _server(server, signals) as (address, metrics_address):
+            report = asyncio.run(_play(address, reach, contest, _progress(address, names, as_json=as_json), signals))
+            metrics = _metrics(metrics_address)
+            if record is not None:
+                record.write_text(format_record(report.record), encoding="utf-8")
+        signals.check()
+        if as_json:
+            click.echo(json.dumps(to_json(report, metrics), indent=2))
+        else:
+            _print(report, metrics)
 
 
-async def _play(address: str, access: Access, contest: Contest, progress: Progress) -> MatchReport:
-    async with access.client(address) as client, progress.following(client):
-        try:
-            return await play_match(client, contest, Audience(progress.began, progress.saw))
-        except InvalidRequest as error:
-            if error.reason != "RULE_SET_UNKNOWN":
-                raise
-            known = [rule_set.id for rule_set in await client.rules.list_rule_sets()]
-            raise _unknown_rule_set(contest.rule_set, known) from None
+async def _play(
+    address: str, access: Access, contest: Contest, progress: Progress, signals: StopSignals
+) -> MatchReport:
+    with signals.cancelling():
+        async with access.client(address) as client, progress.following(client):
+            try:
+                return await play_match(client, contest, Audience(progress.began, progress.saw))
+            except InvalidRequest as error:
+                if error.reason != "RULE_SET_UNKNOWN":
+                    raise
+                known = [rule_set.id for rule_set in await client.rules.list_rule_sets()]
+                raise _unknown_rule_set(contest.rule_set, known) from None
 
 
 def _progress(address: str, bots: tuple[str, ...], *, as_json: bool) -> Progress:
@@ -141,12 +161,12 @@ def _metrics(address: str | None) -> dict[str, Any] | None:
 
 
 @contextlib.contextmanager
-def _server(address: str | None) -> Iterator[tuple[str, str | None]]:
+def _server(address: str | None, signals: StopSignals) -> Iterator[tuple[str, str | None]]:
     """The server's address, and its metrics' where it is a server of our own."""
     if address is not None:
         yield address, None
     else:
-        with local_server() as server:
+        with local_server(signals) as server:
             yield server.address, server.metrics_address
 
 
@@ -161,16 +181,6 @@ def _failures() -> Iterator[None]:
         raise click.ClickException(f"the match failed: {fault.told()}") from None
     except (BuracoError, RecordWrong) as failure:
         raise click.ClickException(f"the match failed: {failure}") from None
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends the match as Ctrl-C does, so that everything that was started is stopped."""
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _spread(bots: list[str], seats: str | None) -> tuple[str, ...]:

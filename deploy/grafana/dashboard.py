@@ -283,9 +283,18 @@ GAME: Final = (
 BOTS: Final = (
     Panel(
         "How long bots think: p99",
-        "For one move. A bot thinks on the event loop of its fleet: a slow one holds up all others there.",
+        "For one move that came in time. Each bot has a thread of its own; those of a fleet share one processor.",
         {"{{bot}}": _quantile(0.99, "buraco_bot_think_seconds", "bot", _FLEET)},
         unit="s",
+    ),
+    Panel(
+        "Faults of bots",
+        "Moves that were late, illegal or an error; overdue: calls that have not returned, however long ago.",
+        {
+            "{{bot}} {{fault}}": "sum by (bot, fault)"
+            f" (increase(buraco_bot_faults_total{{{_FLEET}}}[$__rate_interval]))",
+            "overdue": f"sum (buraco_bot_overdue_calls{{{_FLEET}}})",
+        },
     ),
     Panel(
         "Seats that bots hold",

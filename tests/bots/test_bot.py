@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from buraco_bots.bot import MOVES_BEFORE_NO_WILD_MOVES, Bot, BotFault, ask, make
+from buraco_bots.bot import MOVES_BEFORE_NO_WILD_MOVES, Bot, BotFault, ask, make, plain_move
 from buraco_rules.legal import legal_moves
-from buraco_rules.moves import Discard, DrawStock, Move, MoveWild, TakePile
+from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
 from buraco_rules.seeing import view_of
 from buraco_rules.view import View
 from tests.rules.positions import CLASSIC, position
@@ -20,13 +20,13 @@ VIEW = view_of(DEAL, 0)
 class Scripted:
     """Answers what it was told to."""
 
-    def __init__(self, answer: Move | Exception) -> None:
+    def __init__(self, answer: Move | BaseException) -> None:
         self.answer = answer
         self.offered: Sequence[Move] = ()
 
     def choose(self, view: View, moves: Sequence[Move]) -> Move:
         self.offered = moves
-        if isinstance(self.answer, Exception):
+        if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
 
@@ -69,6 +69,24 @@ def test_wild_to_and_fro() -> None:
     assert bot.offered == [move for move in moves if move not in wild_moves]
     bot = Scripted(wild_moves[0])
     assert ask(bot, VIEW, wild_moves, MOVES_BEFORE_NO_WILD_MOVES) == wild_moves[0]
+
+
+def test_exit() -> None:
+    """A bot that exits is at fault, and ends no more than its own play; Ctrl-C is no bot's fault."""
+    with pytest.raises(BotFault, match="Scripted failed: SystemExit: 3"):
+        ask(Scripted(SystemExit(3)), VIEW, [DrawStock()], 0)
+    with pytest.raises(KeyboardInterrupt):
+        ask(Scripted(KeyboardInterrupt()), VIEW, [DrawStock()], 0)
+
+
+def test_plain_move() -> None:
+    """For a bot that failed the stock is drawn from and the first card discarded; melds and wilds only if need be."""
+    lay, off, wild = LayMeld((1, 2, 3)), LayOff(0, (4,)), MoveWild(0, 1)
+    assert plain_move([TakePile(), DrawStock()]) == DrawStock()
+    assert plain_move([TakePile()]) == TakePile()
+    assert plain_move([lay, off, wild, Discard(3), Discard(39)]) == Discard(3)
+    assert plain_move([wild, lay]) == lay
+    assert plain_move([wild]) == wild
 
 
 def test_made() -> None:

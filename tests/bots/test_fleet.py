@@ -7,6 +7,8 @@ import re
 import signal
 import subprocess
 import sysconfig
+import threading
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from random import Random
@@ -17,19 +19,23 @@ from click.testing import CliRunner
 from buraco.v1 import table_pb2
 from buraco_bots import fleet as fleet_module
 from buraco_bots.bot import BotFactory
-from buraco_bots.fleet import Fleet, Limits
+from buraco_bots.fleet import MAX_OVERDUE, Fleet, Limits
 from buraco_bots.fleet_command import fleet as fleet_command
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.local_server import RunningServer
 from buraco_bots.player import play_seat
+from buraco_bots.random_bot import RandomBot
 from buraco_bots.scraping import scrape
+from buraco_bots.thinking import Tolerance, overdue
 from buraco_client import BuracoClient
 from buraco_rules.moves import Move
 from buraco_rules.view import View
 
 BURACO = Path(sysconfig.get_path("scripts")) / "buraco"
 GREEDY: list[tuple[str, BotFactory]] = [("greedy", GreedyBot)]
+PATIENCE = 60.0
+"""Seconds, on a busy machine, for what should take one."""
 EAGER = Limits(seats=4, courtesy=0.0, waiting=60.0, grace=10.0)
 
 
@@ -208,6 +214,41 @@ async def test_broken_bot(client: BuracoClient, caplog: pytest.LogCaptureFixture
                 if "" in [seat.player_name for seat in (await client.get_table(table.id)).seats]:
                     break
         assert "Broken failed: RuntimeError: out of ideas" in caplog.text
+
+
+async def test_bot_that_hangs_too_often(client: BuracoClient, caplog: pytest.LogCaptureFixture) -> None:
+    """A bot of which too many calls hang takes no more seats until they return; others of the fleet do."""
+    release = threading.Event()
+
+    class Hangs(RandomBot):
+        def choose(self, view: View, moves: Sequence[Move]) -> Move:
+            assert release.wait(PATIENCE)
+            return moves[-1]
+
+    async def seated(name: str, bots: Sequence[tuple[str, BotFactory]]) -> None:
+        async with running(client, Limits(2, 0.0, 60.0, 0.0, Tolerance(PATIENCE)), bots):
+            table = await client.create_table("buraco-plus-classic", 2, target_score=0)
+            await until(client, table.id, [name, name])
+
+    hasty = Limits(40, 0.0, 60.0, 0.0, Tolerance(0.02))
+    async with running(client, hasty, [("hangs", Hangs)]):
+        while len(overdue("hangs")) < MAX_OVERDUE:
+            table = await client.create_table("buraco-plus-classic", 2, target_score=0)
+            await asyncio.to_thread(wait_for_log, caplog, rf"hangs at seat . of table {table.id}: leaving")
+    assert f"hangs takes no more seats while {MAX_OVERDUE} of its calls have not returned" in caplog.text
+    await seated("random", [("hangs", Hangs), ("random", RandomBot)])
+    release.set()
+    for thread in overdue("hangs"):
+        await asyncio.to_thread(thread.join, PATIENCE)
+    await seated("hangs", [("hangs", Hangs)])
+
+
+def wait_for_log(caplog: pytest.LogCaptureFixture, pattern: str) -> None:
+    """Return once a line like this is logged."""
+    deadline = time.monotonic() + PATIENCE
+    while not re.search(pattern, caplog.text):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_command_stops(server: RunningServer) -> None:

@@ -57,6 +57,7 @@ def _families() -> Iterator[Metric]:
     service.refused("LIMIT_REACHED", "watches")
     service.store_operation("commit", "ok", 0.001)
     fleet.thought("greedy", 0.001)
+    fleet.failed("greedy", "late")
     for registry in (service.registry, fleet.registry, SupervisorMetrics().registry):
         yield from registry.collect()
 

@@ -425,5 +425,5 @@ def test_commands_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "serve" in listing.output
     called = runner.invoke(main, ["serve", "--port", "1"])
     assert called.exit_code == 1
-    assert "pip install 'buraco[server]'" in called.output
+    assert "pip install '.[server]' in a checkout, or 'WHEEL[server]'" in called.output
     assert runner.invoke(main, ["nonsense"]).exit_code == 2

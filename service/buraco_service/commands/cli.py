@@ -50,9 +50,12 @@ def _commands() -> dict[str, EntryPoint]:
 
 
 def _not_installed(name: str, point: EntryPoint, module: str | None) -> click.Command:
-    """Stands in for a command whose dependencies are missing: tells what to install, and with which extra."""
+    """Stands in for a command whose dependencies are missing: tells what to install, and with which extra.
+
+    By the path of a checkout or a wheel: the distribution is on no index, and its name there might be somebody else's.
+    """
     extra = "server" if point.module.startswith("buraco_service") else "bots"
-    message = f"not installed here (no module {module}): pip install '{DISTRIBUTION}[{extra}]'"
+    message = f"not installed here (no module {module}): pip install '.[{extra}]' in a checkout, or 'WHEEL[{extra}]'"
 
     @click.command(
         name,

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from random import Random
+
+import pytest
+
+from buraco_bots.bot import Bot, BotFault, plain_move
+from buraco_bots.fleet_metrics import FleetMetrics
+from buraco_bots.thinking import BotThread, Thinker, Tolerance, overdue
+from buraco_rules.legal import legal_moves
+from buraco_rules.moves import Discard, Move
+from buraco_rules.seeing import view_of
+from buraco_rules.view import View
+from tests.rules.positions import CLASSIC, position
+
+DEAL = position(CLASSIC, hand="3s 4s Kd 9c")
+VIEW = view_of(DEAL, 0)
+NEXT_TURN = VIEW._replace(turn_number=VIEW.turn_number + 2)
+MOVES = legal_moves(DEAL)
+KING = Discard(39)
+PATIENCE = 60.0
+AT_ONCE = 0.05
+
+
+class Absorbed:
+    """Hangs until it is released, then discards its king."""
+
+    def __init__(self, random: Random | None = None) -> None:
+        self.began, self.released = threading.Event(), threading.Event()
+        self.asked = 0
+
+    def choose(self, view: View, moves: Sequence[Move]) -> Move:
+        self.asked += 1
+        self.began.set()
+        assert self.released.wait(PATIENCE)
+        return KING
+
+
+class Raises:
+    """Raises an error."""
+
+    def choose(self, view: View, moves: Sequence[Move]) -> Move:
+        raise LookupError
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    """No test leaves a thread to the next."""
+    yield
+    for thread in overdue():
+        thread.join(PATIENCE)
+    assert not overdue()
+
+
+def thinker(seconds: float, faults: float = 0, metrics: FleetMetrics | None = None) -> Thinker:
+    """One for a bot called `mine`."""
+    return Thinker("mine", "mine at seat 0", Tolerance(seconds, faults), metrics)
+
+
+async def until_ended() -> None:
+    """Wait until no abandoned thread runs any more."""
+    for thread in overdue():
+        await asyncio.to_thread(thread.join, PATIENCE)
+
+
+async def test_late() -> None:
+    """A choice that takes too long is a fault, and what it comes to is of no more interest."""
+    bot, one = Absorbed(), thinker(AT_ONCE)
+    with pytest.raises(BotFault, match=r"mine took longer than 0\.05 s to choose a move") as caught:
+        await one.choose(bot, VIEW, MOVES, 0)
+    assert caught.value.kind == "late"
+    bot.released.set()
+    await until_ended()
+
+
+async def test_not_asked_while_it_hangs() -> None:
+    """A bot that hangs is not asked a second time beside that, but again once it has returned."""
+    bot, one = Absorbed(), thinker(AT_ONCE, faults=3)
+    assert await one.choose(bot, VIEW, MOVES, 0) == plain_move(MOVES) != KING
+    assert await one.choose(bot, NEXT_TURN, MOVES, 0) == plain_move(MOVES)
+    assert (bot.asked, len(overdue("mine")), len(overdue("other"))) == (1, 1, 0)
+    bot.released.set()
+    await until_ended()
+    await one.choose(bot, VIEW._replace(turn_number=VIEW.turn_number + 4), MOVES, 0)
+    one.close()
+    assert bot.asked == 2
+
+
+async def test_turn_is_finished(caplog: pytest.LogCaptureFixture) -> None:
+    """The whole turn of a fault that is tolerated is finished by plain moves, and one fault more ends its play."""
+    metrics = FleetMetrics()
+    one = thinker(PATIENCE, faults=1, metrics=metrics)
+    assert await one.choose(Raises(), VIEW, MOVES, 0) == plain_move(MOVES)
+    assert await one.choose(Raises(), VIEW, MOVES, 1) == plain_move(MOVES)
+    with pytest.raises(BotFault, match="Raises failed: LookupError"):
+        await one.choose(Raises(), NEXT_TURN, MOVES, 0)
+    one.close()
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage().startswith("mine at seat 0: its turn is finished by plain moves: Raises failed")
+    assert metrics.registry.get_sample_value("buraco_bot_faults_total", {"bot": "mine", "fault": "error"}) == 2
+
+
+async def test_what_is_counted() -> None:
+    """Faults are counted by bot and kind, and calls that are overdue for as long as they run."""
+    metrics, bot = FleetMetrics(), Absorbed()
+
+    def value(name: str, **labels: str) -> float | None:
+        return metrics.registry.get_sample_value(name, labels)
+
+    with pytest.raises(BotFault):
+        await thinker(AT_ONCE, metrics=metrics).choose(bot, VIEW, MOVES, 0)
+    assert value("buraco_bot_faults_total", bot="mine", fault="late") == 1
+    assert value("buraco_bot_overdue_calls") == 1
+    bot.released.set()
+    await until_ended()
+    assert value("buraco_bot_overdue_calls") == 0
+
+
+async def test_made_in_time() -> None:
+    """To be made a bot gets no more time than for a choice."""
+    release = threading.Event()
+
+    def factory(random: Random) -> Bot:
+        assert release.wait(PATIENCE)
+        return Absorbed()
+
+    with pytest.raises(BotFault, match=r"mine took longer than 0\.05 s to be made"):
+        await thinker(AT_ONCE).make(factory, Random(1))
+    release.set()
+
+
+async def test_nobody_waits() -> None:
+    """A choice for which nobody waits any more is abandoned, too."""
+    bot = Absorbed()
+    asking = asyncio.create_task(thinker(PATIENCE).choose(bot, VIEW, MOVES, 0))
+    assert await asyncio.to_thread(bot.began.wait, PATIENCE)
+    asking.cancel()
+    await asyncio.wait([asking])
+    assert asking.cancelled()
+    assert len(overdue("mine")) == 1
+    bot.released.set()
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+def test_busy_loop_is_ended(swallows: bool) -> None:
+    """An abandoned thread that runs Python code ends, even where the error of it is caught."""
+    began = threading.Event()
+
+    def loop() -> None:
+        try:
+            while True:
+                began.set()
+        except BaseException:
+            if not swallows:
+                raise
+
+    thread = BotThread("busy")
+    thread.start()
+    thread.calls.put(loop)
+    assert began.wait(PATIENCE)
+    thread.abandon()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+async def test_late_answer_after_the_loop() -> None:
+    """An answer that comes when the event loop is closed raises no error in its thread."""
+    bot = Absorbed()
+
+    def play() -> None:
+        with pytest.raises(BotFault):
+            asyncio.run(thinker(AT_ONCE).choose(bot, VIEW, MOVES, 0))
+
+    await asyncio.to_thread(play)
+    bot.released.set()
+    await until_ended()
