@@ -6,16 +6,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from buraco.v1 import table_pb2
 from buraco_bots.arena import bot_random, master_seed
 from buraco_bots.bot import BotFactory, make
 from buraco_bots.player import play_seat
+from buraco_bots.registry import player_name
 from buraco_bots.report import MatchReport, replay
 from buraco_client import BuracoClient, PlayUpdate
-
-_MAX_NAME: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,8 @@ async def play_match(client: BuracoClient, contest: Contest, audience: Audience)
         contest.rule_set, len(contest.bots), target_score=contest.target, seed=master_seed(contest.seed)
     )
     seats = [
-        await client.join_table(table.id, _player_name(name, seat), seat=seat) for seat, name in enumerate(contest.bots)
+        await client.join_table(table.id, player_name(name, f" {seat}"), seat=seat)
+        for seat, name in enumerate(contest.bots)
     ]
     audience.began(seats[-1].table or table)
     began = time.monotonic()
@@ -79,12 +78,6 @@ async def play_match(client: BuracoClient, contest: Contest, audience: Audience)
         totals=(first, second),
         seconds=seconds,
     )
-
-
-def _player_name(bot: str, seat: int) -> str:
-    """The bot's name, or the class of its address, with the seat."""
-    suffix = f" {seat}"
-    return bot.rpartition(":")[2][: _MAX_NAME - len(suffix)] + suffix
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
