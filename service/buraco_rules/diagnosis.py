@@ -38,7 +38,7 @@ def _why_no_new_meld(rules: RuleSet, cards: tuple[int, ...]) -> list[Violation]:
     naturals = [card for card in cards if card not in WILDS]
     if not naturals:
         # Jokers, alone or with a single 2, would be no set of 2s either.
-        return _unfit_for_set(cards, TWO) or _why_no_set(rules, cards, TWO, laid=cards)
+        return _unfit_for_set(rules, cards, TWO) or _why_no_set(rules, cards, TWO, laid=cards)
     if len(naturals) > 1 and len({RANK[card] for card in naturals}) == 1:
         return _why_no_set(rules, cards, RANK[naturals[0]], laid=cards)
     if len({SUIT[card] for card in naturals}) == 1:
@@ -53,16 +53,17 @@ def _why_no_set(rules: RuleSet, cards: tuple[int, ...], rank: int, *, laid: tupl
         return [Violation.NO_SET_OF_TWOS]
     if any(RANK[card] != rank and card not in WILDS for card in laid):
         return [Violation.CARD_DOES_NOT_FIT]
-    return _unfit_for_set(cards, rank)
+    return _unfit_for_set(rules, cards, rank)
 
 
-def _unfit_for_set(cards: tuple[int, ...], rank: int) -> list[Violation]:
+def _unfit_for_set(rules: RuleSet, cards: tuple[int, ...], rank: int) -> list[Violation]:
     """Return what is wrong with the numbers of naturals and wilds in a set; nothing where they fit."""
     reasons: list[Violation] = []
     naturals = sum(RANK[card] == rank for card in cards)
     if len(cards) - naturals > 1:
         reasons.append(Violation.TOO_MANY_WILDS)
-    if naturals > MAX_NATURALS:
+    full = naturals == MAX_NATURALS and naturals < len(cards) and rules.no_wild_on_full_set
+    if full or naturals > MAX_NATURALS:
         reasons.append(Violation.TOO_MANY_CARDS)
     if naturals < 2:
         reasons.append(Violation.TOO_FEW_NATURALS)
