@@ -210,13 +210,21 @@ define generate
 	touch $(1)/buraco/py.typed
 endef
 
-.PHONY: protos protos-lint protos-breaking protos-check protos-baseline
+.PHONY: protos protos-export protos-lint protos-breaking protos-check protos-baseline
 # Generated beside the old code and then exchanged, so that deleted protos leave nothing behind.
 protos: setup ## Generate clients/python/buraco from protos/
 	@fresh=$$(mktemp -d .venv/protos.XXXXXX); trap 'rm -rf "$$fresh"' EXIT
 	$(call generate,"$$fresh")
 	rm -rf $(GENERATED)
 	mv "$$fresh/buraco" $(GENERATED)
+
+# What errors carry is not imported by the contract, and so comes from the package that has it.
+TO ?= build/protos
+protos-export: setup-runtime ## Copy the contract, with google/rpc for its errors, for another language (TO=build/protos)
+	rpc=$$($(BIN)/python -c 'from google.rpc import status_pb2; print(status_pb2.__file__.rpartition("/")[0])')
+	mkdir -p "$(TO)/google/rpc"
+	cp -R protos/. "$(TO)"
+	cp "$$rpc"/{status,error_details}.proto "$(TO)/google/rpc"
 
 protos-lint: setup
 	$(BIN)/buf lint protos

@@ -14,7 +14,7 @@ import click
 from buraco_bots.bot import BotFactory
 from buraco_bots.fleet import Fleet, Limits
 from buraco_bots.fleet_metrics import FleetMetrics
-from buraco_bots.registry import UnknownBot, load
+from buraco_bots.registry import UnknownBot, load, player_name
 from buraco_bots.server_access import Access, access_of, access_options
 from buraco_bots.stopping import StopSignals
 from buraco_bots.thinking import Tolerance, thinking_limit_option
@@ -92,7 +92,7 @@ def fleet(
     reach = access_of(**access)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        makers = [(name.rpartition(":")[2], load(name)) for name in map(str.strip, bots.split(","))]
+        makers = [(player_name(name), load(name)) for name in map(str.strip, bots.split(","))]
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
     metrics = FleetMetrics()

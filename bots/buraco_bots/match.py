@@ -7,17 +7,15 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import Final
 
 from buraco.v1 import table_pb2
 from buraco_bots.arena import bot_random, master_seed
 from buraco_bots.bot import BotFactory
 from buraco_bots.player import play_seat
+from buraco_bots.registry import player_name
 from buraco_bots.report import MatchReport, replay
 from buraco_bots.thinking import USUAL, Thinker, Tolerance
 from buraco_client import BuracoClient, PlayUpdate
-
-_MAX_NAME: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ async def play_match(client: BuracoClient, contest: Contest, audience: Audience)
     Raise BuracoError, BotFault and RecordWrong.
     """
     with ExitStack() as stack:
-        names = [_player_name(name, seat) for seat, name in enumerate(contest.bots)]
+        names = [player_name(name, f" {seat}") for seat, name in enumerate(contest.bots)]
         thinkers = [stack.enter_context(closing(Thinker(name, name, contest.tolerance))) for name in names]
         bots = [
             await thinker.make(factory, bot_random(contest.seed, seat))
@@ -88,12 +86,6 @@ async def play_match(client: BuracoClient, contest: Contest, audience: Audience)
         totals=(first, second),
         seconds=seconds,
     )
-
-
-def _player_name(bot: str, seat: int) -> str:
-    """The bot's name, or the class of its address, with the seat."""
-    suffix = f" {seat}"
-    return bot.rpartition(":")[2][: _MAX_NAME - len(suffix)] + suffix
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -18,6 +18,7 @@ from pathlib import Path
 from buraco_bots.bot import BotFactory
 
 ENTRY_POINTS = "buraco.bots"
+_MAX_NAME = 64
 
 BUILT_IN = {
     "greedy": "buraco_bots.greedy:GreedyBot",
@@ -58,3 +59,12 @@ def load(bot: str) -> BotFactory:
         raise UnknownBot(f"there is no bot {bot!r}: {attribute!r} in {module!r} is nothing that makes bots")
     made: BotFactory = factory
     return made
+
+
+def player_name(bot: str, suffix: str = "") -> str:
+    """Return the name under which a bot takes a seat: its own, or the class of its address, cut to the longest allowed.
+
+    >>> player_name("my_bots:Patient", " 2")
+    'Patient 2'
+    """
+    return bot.rpartition(":")[2][: _MAX_NAME - len(suffix)] + suffix

@@ -95,7 +95,11 @@ class MeldBook:
         shape = SetShape(RANK[naturals[0]], 0, False) if base is None else set_shape(base)
         if any([RANK[card] != shape.rank for card in naturals]) or not takes(self.rules, shape, acting):
             return []
-        return [set_outcome(self.rules, base, naturals, acting)] if makes_set(shape, len(naturals), acting) else []
+        return (
+            [set_outcome(self.rules, base, naturals, acting)]
+            if makes_set(self.rules, shape, len(naturals), acting)
+            else []
+        )
 
     def run_ways(self, run: RunShape, useful: int, acting: int) -> tuple[RunWay, ...]:
         """Every way to lay any of the cards that `useful_places` left, as `runs.run_ways` tells."""

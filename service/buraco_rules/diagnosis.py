@@ -36,11 +36,10 @@ def why_wild_stays(rules: RuleSet, meld: Meld) -> Violation:
 
 def _why_no_new_meld(rules: RuleSet, cards: tuple[int, ...]) -> list[Violation]:
     naturals = [card for card in cards if card not in WILDS]
-    if not naturals and not rules.set_of_twos:
-        return [Violation.NO_SET_OF_TWOS if rules.sets else Violation.NO_SETS]
     if not naturals:
-        return _why_no_set(rules, cards, TWO, laid=cards)
-    if len({RANK[card] for card in naturals}) == 1 and len({SUIT[card] for card in naturals}) != 1:
+        # Jokers, alone or with a single 2, would be no set of 2s either.
+        return _unfit_for_set(rules, cards, TWO) or _why_no_set(rules, cards, TWO, laid=cards)
+    if len(naturals) > 1 and len({RANK[card] for card in naturals}) == 1:
         return _why_no_set(rules, cards, RANK[naturals[0]], laid=cards)
     if len({SUIT[card] for card in naturals}) == 1:
         return _why_no_run(rules, None, cards)
@@ -54,12 +53,21 @@ def _why_no_set(rules: RuleSet, cards: tuple[int, ...], rank: int, *, laid: tupl
         return [Violation.NO_SET_OF_TWOS]
     if any(RANK[card] != rank and card not in WILDS for card in laid):
         return [Violation.CARD_DOES_NOT_FIT]
-    acting = sum(RANK[card] != rank for card in cards)
-    if acting > 1:
-        return [Violation.TOO_MANY_WILDS]
-    if len(cards) - acting > MAX_NATURALS:
-        return [Violation.TOO_MANY_CARDS]
-    return [Violation.TOO_FEW_NATURALS]
+    return _unfit_for_set(rules, cards, rank)
+
+
+def _unfit_for_set(rules: RuleSet, cards: tuple[int, ...], rank: int) -> list[Violation]:
+    """Return what is wrong with the numbers of naturals and wilds in a set; nothing where they fit."""
+    reasons: list[Violation] = []
+    naturals = sum(RANK[card] == rank for card in cards)
+    if len(cards) - naturals > 1:
+        reasons.append(Violation.TOO_MANY_WILDS)
+    full = naturals == MAX_NATURALS and naturals < len(cards) and rules.no_wild_on_full_set
+    if full or naturals > MAX_NATURALS:
+        reasons.append(Violation.TOO_MANY_CARDS)
+    if naturals < 2:
+        reasons.append(Violation.TOO_FEW_NATURALS)
+    return reasons
 
 
 def _why_no_run(rules: RuleSet, base: Meld | None, laid: tuple[int, ...]) -> list[Violation]:
@@ -92,7 +100,7 @@ def _why_no_run(rules: RuleSet, base: Meld | None, laid: tuple[int, ...]) -> lis
         reasons.append(Violation.PLACE_TAKEN)
     if aces + low_ace + high_ace > 1 and not rules.two_aces:
         reasons.append(Violation.TWO_ACES)
-    if aces + low_ace + high_ace > 2:
+    if aces + low_ace + high_ace > 2 and Violation.PLACE_TAKEN not in reasons:
         reasons.append(Violation.PLACE_TAKEN)
     if base is None and len(naturals) + min(own_twos, 1) < 2:
         reasons.append(Violation.TOO_FEW_NATURALS)
@@ -100,21 +108,28 @@ def _why_no_run(rules: RuleSet, base: Meld | None, laid: tuple[int, ...]) -> lis
         return reasons
     if len(laid) + (0 if base is None else len(base.cards)) > ACE_HIGH:
         return [Violation.NO_PLACE_FOR_WILD if wilds else Violation.TOO_MANY_CARDS]
-    return [_why_not_consecutive(rules, base, fixed, naturals, own_twos, wilds)]
+    return [_why_not_consecutive(rules, base, (*fixed, *naturals), own_twos, wilds)]
 
 
 def _why_not_consecutive(
-    rules: RuleSet, base: Meld | None, fixed: list[int], naturals: list[int], own_twos: int, wilds: int
+    rules: RuleSet, base: Meld | None, naturals: tuple[int, ...], own_twos: int, wilds: int
 ) -> Violation:
-    ranks = {RANK[card] for card in (*fixed, *naturals)}
-    if ACE in ranks and 13 in ranks and (own_twos or ranks & {TWO, 3}):
+    ranks = {RANK[card] for card in naturals}
+    aces = sum(RANK[card] == ACE for card in naturals)
+    if aces == 1 and 13 in ranks and (own_twos or ranks & {TWO, 3}):
         return Violation.WRAP
-    places = sorted(ranks)
-    holes = sum(high - low - 1 for low, high in pairwise(places))
-    if base is not None and base.wild_index is not None and holes <= 1:
+    if base is not None and base.wild_index is not None and _joins(ranks, aces, own_twos, wilds):
         last = len(base.cards) - 1
-        if len(fixed) + len(naturals) + 1 > 13 and not holes:
-            return Violation.NO_PLACE_FOR_WILD
         if rules.wild_moves is WildMoves.WHEN_REPLACED or base.wild_index not in (0, last):
             return Violation.WILD_STAYS
     return Violation.GAP
+
+
+def _joins(ranks: set[int], aces: int, own_twos: int, wilds: int) -> bool:
+    """Return whether the naturals would make a run if the acting wild could stand anywhere."""
+    for home in {0, min(own_twos, TWO not in ranks)}:
+        for ends in ({ACE, ACE_HIGH},) if aces == 2 else ({ACE}, {ACE_HIGH}):
+            places = sorted((ranks - {ACE}) | (ends if aces else set()) | ({TWO} if home else set()))
+            if wilds - home <= 1 and sum(high - low - 1 for low, high in pairwise(places)) <= wilds - home:
+                return True
+    return False

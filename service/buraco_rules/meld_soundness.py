@@ -74,6 +74,8 @@ def _set_problems(rules: RuleSet, meld: Meld, naturals: list[int]) -> Iterator[s
         yield "2s may not form a set (R4.3)"
     if not 2 <= len(naturals) <= MAX_NATURALS:
         yield f"a set has 2 to {MAX_NATURALS} naturals (R4.2, R4.4)"
+    if meld.wild_index is not None and len(naturals) == MAX_NATURALS and rules.no_wild_on_full_set:
+        yield "a set of all eight naturals has no wild (R4.2)"
     if meld.wild_index is not None and (meld.wild_index != len(cards) - 1 or RANK[cards[-1]] == rank):
         yield "the wild of a set stands last, and is not of its rank (R4.4)"
     if meld.low_position or naturals != sorted(naturals):

@@ -105,11 +105,13 @@ def _buraco_kind(
 
 
 def _is_semi_clean(rules: RuleSet, kind: MeldKind, size: int, wild_index: int) -> bool:
-    """At least seven consecutive naturals on one side of the wild (R9.2)."""
+    """At least seven consecutive naturals on one side of the wild, which may have to stand at an end (R9.2)."""
     if not rules.semi_clean:
         return False
     if kind is SET:
         return rules.semi_clean_sets and size > BURACO_SIZE
+    if rules.semi_clean_end_wild and wild_index not in (0, size - 1):
+        return False
     return max(wild_index, size - 1 - wild_index) >= BURACO_SIZE
 
 

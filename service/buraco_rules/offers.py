@@ -22,7 +22,7 @@ from buraco_rules.runs import (
     run_shape,
     useful_places,
 )
-from buraco_rules.sets import POOL_BITS, SetShape, set_lays
+from buraco_rules.sets import POOL_BITS, SetShape, makes_set, set_lays, set_shape
 from buraco_rules.sorted_hands import Acting, SortedHand, SuitCards, sort_beside, sort_hand
 
 _REMEMBERED: Final = 1 << 13
@@ -33,6 +33,7 @@ _OF_LATE: Final = 1 << 10
 _RANKS: Final = range(KING + 1)
 """With the joker's, which makes no set."""
 _NO_WILD: Final = (0,)
+_SETS: Final = tuple([SetShape(rank, 2, False) for rank in _RANKS])
 _ONE_AT_MOST: Final = (0, *(1 << POOL_BITS * suit for suit in SUITS))
 _SEVERAL: Final = bytes([pool not in _ONE_AT_MOST for pool in range(256)])
 """By pool, whether it has two cards at least."""
@@ -76,7 +77,7 @@ def _size_laid_off(book: MeldBook, melds: tuple[Meld, ...], card: int, of_suit: 
     for meld in melds:
         natural = meld.cards[meld.wild_index == 0]
         if meld.kind is SET:
-            if RANK[natural] == rank:
+            if RANK[natural] == rank and makes_set(book.rules, set_shape(meld), 1, 0):
                 return 1
         elif SUIT[natural] == suit:
             base = _run_base(book, meld)
@@ -126,7 +127,7 @@ def _add_lay_offs(
         if meld.kind is SET:
             if (pools[rank] or len(acting) > 1) and (not must or rank == RANK[must]):
                 for wild in acting if wild_at is None else _NO_WILD:
-                    found += _set_lay_offs(book, index, rank, pools[rank], wild)
+                    found += _set_lay_offs(book, index, _base_of_set(book.rules, meld, rank), pools[rank], wild)
         elif not must or suit == SUIT[must]:
             # Its own 2 that acts may come home, and make room for another wild (R4.4); a stranger stays.
             takes_wild = wild_at is None or meld.cards[wild_at] == TWOS[suit]
@@ -177,6 +178,13 @@ def _new_sets(book: MeldBook, rank: int, pool: int, acting: int) -> tuple[LayMel
 
 
 @lru_cache(_REMEMBERED)
-def _set_lay_offs(book: MeldBook, index: int, rank: int, pool: int, acting: int) -> tuple[LayOff, ...]:
-    # However many naturals the set has, as if they were two: it may hold all that two decks have of a rank (R4.2).
-    return tuple([LayOff(index, cards) for cards in set_lays(book.rules, SetShape(rank, 2, False), pool, acting)])
+def _set_lay_offs(book: MeldBook, index: int, base: SetShape, pool: int, acting: int) -> tuple[LayOff, ...]:
+    return tuple([LayOff(index, cards) for cards in set_lays(book.rules, base, pool, acting)])
+
+
+def _base_of_set(rules: RuleSet, meld: Meld, rank: int) -> SetShape:
+    """Return the shape of a set as if it had two naturals, however many it has, unless their number matters.
+
+    It may hold all that two decks have of a rank (R4.2); so fewer answers have to be remembered.
+    """
+    return set_shape(meld) if rules.no_wild_on_full_set else _SETS[rank]

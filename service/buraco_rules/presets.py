@@ -83,7 +83,9 @@ BEYOND_SOURCES: Final[tuple[RuleSet, ...]] = (
     ),
 )
 """Not from the sources: as the Italian federation plays (one set of a rank, semi-clean sets, no closing discard of a
-wild), and the Brazilian "no sets, close clean" with a closed pile.
+wild), and the Brazilian "no sets, close clean" with a closed pile. The federation's code can be read in two ways: here
+a set of eight takes a wild, a wild inside a run may leave it semi-clean, and sides without a pot lose 100 also where
+neither took one. The other readings are options ("The federation's game" in protos/RULES.md).
 """
 
 PRESETS: Final[tuple[RuleSet, ...]] = (*FROM_SOURCES, *BEYOND_SOURCES)

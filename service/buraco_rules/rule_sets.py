@@ -121,12 +121,14 @@ class RuleSet:
     sets: bool = False
     set_of_twos: bool = False
     one_set_per_rank: bool = False
+    no_wild_on_full_set: bool = False
     two_aces: bool = False
     value_joker: int = 0
     semi_clean: int = 0
     royal: int = 0
     ace_to_ace: int = 0
     semi_clean_sets: bool = False
+    semi_clean_end_wild: bool = False
     dirty_sticks: bool = False
     pots_per_side: int = 1
     pot_needs_buraco: bool = False
@@ -134,6 +136,7 @@ class RuleSet:
     close_discard_wild: bool = False
     twos_buraco_wins: bool = False
     unused_pot_penalty: bool = False
+    no_pot_both_free: bool = False
     opening_minimum: OpeningMinimum | None = None
     max_turns: int = 1000
     usual_targets: tuple[int, ...] = ()
@@ -220,11 +223,13 @@ def _contradictions(rules: RuleSet) -> Iterator[Defect]:
     if rules.value_joker and not rules.jokers:
         yield Defect("value_joker", "there are no jokers")
     if not rules.sets:
-        for option in ("set_of_twos", "one_set_per_rank", "semi_clean_sets"):
+        for option in ("set_of_twos", "one_set_per_rank", "no_wild_on_full_set", "semi_clean_sets"):
             if getattr(rules, option):
                 yield Defect(option, "sets are not allowed")
-    if rules.semi_clean_sets and not rules.semi_clean:
-        yield Defect("semi_clean_sets", "semi-clean buracos are not valued")
+    if not rules.semi_clean:
+        for option in ("semi_clean_sets", "semi_clean_end_wild"):
+            if getattr(rules, option):
+                yield Defect(option, "semi-clean buracos are not valued")
     if rules.ace_to_ace and not rules.two_aces:
         yield Defect("ace_to_ace", "a run may not hold an ace at both ends")
     if rules.twos_buraco_wins and not rules.set_of_twos:

@@ -16,18 +16,23 @@ def score_deal(deal: Deal) -> DealScore:
 
 def table_points(deal: Deal, side: int) -> int:
     """What a side would count now with its hands left out: all but what hidden cards decide."""
-    return _table_points(deal.rules, deal.sides[side], _has_closed(deal, side))
+    return _table_points(deal.rules, deal.sides[side], _has_closed(deal, side), _is_spared(deal))
 
 
 @lru_cache(1024)
-def _table_points(rules: RuleSet, own: Side, closed: bool) -> int:
+def _table_points(rules: RuleSet, own: Side, closed: bool, spared: bool) -> int:
     """Remembered, because sides are looked at more often than they change."""
     melds = sum([card_points(rules, meld.cards) + buraco_points(rules, meld.buraco) for meld in own.melds])
-    return melds + sum([line.points for line in _bonuses_and_penalties(rules, own, closed=closed)])
+    return melds + sum([line.points for line in _bonuses_and_penalties(rules, own, closed=closed, spared=spared)])
 
 
 def _has_closed(deal: Deal, side: int) -> bool:
     return deal.ending is Ending.CLOSED and deal.seat_to_move & 1 == side
+
+
+def _is_spared(deal: Deal) -> bool:
+    """Whether no side is charged for having taken no pot, because neither took one (R9.1)."""
+    return deal.rules.no_pot_both_free and not any([side.pots_taken for side in deal.sides])
 
 
 def _side_score(deal: Deal, side: int) -> SideScore:
@@ -46,13 +51,13 @@ def _lines(deal: Deal, side: int) -> Iterator[ScoreLine]:
     for seat in range(side, deal.seats, 2):
         if deal.hands[seat]:
             yield ScoreLine(ScoreLineKind.HAND, -card_points(rules, deal.hands[seat]), seat=seat)
-    yield from _bonuses_and_penalties(rules, own, closed=_has_closed(deal, side))
+    yield from _bonuses_and_penalties(rules, own, closed=_has_closed(deal, side), spared=_is_spared(deal))
 
 
-def _bonuses_and_penalties(rules: RuleSet, own: Side, *, closed: bool) -> Iterator[ScoreLine]:
+def _bonuses_and_penalties(rules: RuleSet, own: Side, *, closed: bool, spared: bool) -> Iterator[ScoreLine]:
     if closed:
         yield ScoreLine(ScoreLineKind.CLOSING, CLOSING_BONUS)
-    if not own.pots_taken:
+    if not own.pots_taken and not spared:
         yield ScoreLine(ScoreLineKind.NO_POT, -NO_POT_PENALTY)
     if rules.unused_pot_penalty and own.unplayed_pots:
         yield ScoreLine(ScoreLineKind.UNUSED_POT, -UNUSED_POT_PENALTY)

@@ -37,7 +37,7 @@ def set_lays(rules: RuleSet, base: SetShape, pool: int, acting: int) -> list[tup
             card = 13 * suit + base.rank
             choices = [(*before, *[card] * more) for before in choices for more in range(count + 1)]
     wild = (acting,) if acting else ()
-    return [laid + wild for laid in choices if makes_set(base, len(laid), acting)]
+    return [laid + wild for laid in choices if makes_set(rules, base, len(laid), acting)]
 
 
 def takes(rules: RuleSet, base: SetShape, acting: int) -> bool:
@@ -47,8 +47,10 @@ def takes(rules: RuleSet, base: SetShape, acting: int) -> bool:
     return not acting or not (base.has_wild or RANK[acting] == base.rank)
 
 
-def makes_set(base: SetShape, laid: int, acting: int) -> bool:
+def makes_set(rules: RuleSet, base: SetShape, laid: int, acting: int) -> bool:
     """Whether a set has the right size once so many naturals, and the wild `acting`, were laid."""
     naturals = base.naturals + laid
     wilds = base.has_wild + (acting > 0)
+    if wilds and naturals == MAX_NATURALS and rules.no_wild_on_full_set:
+        return False
     return 2 <= naturals <= MAX_NATURALS and naturals + wilds >= 3 and (laid > 0 or acting > 0)

@@ -59,3 +59,11 @@ def test_unknown(name: str, said: str) -> None:
     """What is no bot is refused with what there is, or with what is wrong about the address."""
     with pytest.raises(registry.UnknownBot, match=f"there is no bot '{name}': .*{said}"):
         registry.load(name)
+
+
+def test_player_names() -> None:
+    """A bot plays under its own name, or its class's, as far as a seat's name may be long."""
+    assert registry.player_name("greedy") == "greedy"
+    assert registry.player_name("greedy", " 3") == "greedy 3"
+    assert registry.player_name("my.bots:Patient", " 0") == "Patient 0"
+    assert registry.player_name("my.bots:" + "P" * 100, " 0") == "P" * 62 + " 0"

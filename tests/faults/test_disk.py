@@ -100,7 +100,7 @@ async def test_read_only_disk(disk: Path, replica: MakeReplica) -> None:
         assert await one.stop() == 0
         refused = replica(store, prefix=(*READ_ONLY_DISK, str(disk)))
         assert (await refused.launch().end())[0] == 1
-        assert refused.said() == "buraco serve: SQLite: unable to open database file\n"
+        assert refused.said() == f"buraco serve: SQLite: {disk}/tables.db: unable to open database file\n"
         await one.start()
         await crowd.play(game, 15)
         assert await verdict(store, [(game, await crowd.settle(game))]) == []

@@ -152,6 +152,22 @@ async def test_table_of_a_later_version(replica: Replica, path: tuple[str, ...])
     assert (await mover.submit(DrawStock())).revision == 6
 
 
+async def test_names_that_earlier_versions_took(replica: Replica) -> None:
+    """A player whose name would be refused today plays on under it."""
+    players = await start(replica)
+    table_id = players[0].table_id
+    table = table_pb2.StoredTable.FromString((await replica.store.load(table_id)).state)
+    table.seats[0].player_name = "\u3164"
+    changed = event_pb2.Event(seat_changed=event_pb2.SeatChanged(player_name="\u3164"))
+    entry = table_pb2.StoredEntry(events=[changed]).SerializeToString()
+    await _commit(replica, table_id, table.SerializeToString(), entry)
+    (told,) = (await watch(replica, table_id, 3).expect("events")).events
+    assert told == changed
+    turn = plain_turn(dealt())
+    await players[turn.seat].submit(*turn.moves)
+    assert (await get(replica, table_id)).seats[0].player_name == "\u3164"
+
+
 def _event_of_later() -> bytes:
     """A log entry whose event says more than we know."""
     return table_pb2.StoredEntry(events=[event_pb2.Event.FromString(LATER)]).SerializeToString()

@@ -26,14 +26,17 @@ _FLAGS: Final = (
     "sets",
     "set_of_twos",
     "one_set_per_rank",
+    "no_wild_on_full_set",
     "two_aces",
     "semi_clean_sets",
+    "semi_clean_end_wild",
     "dirty_sticks",
     "pot_needs_buraco",
     "close_needs_clean",
     "close_discard_wild",
     "twos_buraco_wins",
     "unused_pot_penalty",
+    "no_pot_both_free",
 )
 _POINTS: Final = ("value_two", "value_joker", "clean", "dirty", "semi_clean", "royal", "ace_to_ace")
 _MINIMA: Final = st.builds(

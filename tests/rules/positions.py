@@ -24,6 +24,7 @@ CLOSED = PRESETS_BY_ID["closed"]
 WTCC = PRESETS_BY_ID["closed-wtcc"]
 CLOSED_DIRTY = PRESETS_BY_ID["closed-dirty"]
 BURRACO = PRESETS_BY_ID["burraco"]
+FIBUR = PRESETS_BY_ID["burraco-fibur"]
 
 DIRTY_BURACO = "3s 4s 5s 6s 2d@7 8s 9s"
 CLEAN_BURACO = "3s 4s 5s 6s 7s 8s 9s"

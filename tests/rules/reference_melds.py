@@ -126,7 +126,8 @@ def buraco_kind(rules: RuleSet, meld: Meld) -> BuracoKind:
         stretches = [
             len(list(group)) for acts, group in groupby(range(len(meld.cards)), meld.wild_index.__eq__) if not acts
         ]
-        if max(stretches) >= 7:
+        inside = len(stretches) == 2
+        if max(stretches) >= 7 and not (run and inside and rules.semi_clean_end_wild):
             kinds.append(BuracoKind.SEMI_CLEAN)
     return [*kinds, BuracoKind.DIRTY][0]
 
@@ -151,6 +152,8 @@ def _sets(rules: RuleSet, base: Meld | None, cards: Sequence[int]) -> Iterator[R
         naturals = [card for card in pool if RANK[card] == rank]
         acting = [card for card in pool if RANK[card] != rank]
         if len(pool) < 3 or not 2 <= len(naturals) <= 8 or len(acting) > 1 or not all(map(is_wild, acting)):
+            continue
+        if len(naturals) == 8 and acting and rules.no_wild_on_full_set:
             continue
         index = len(naturals) if acting else None
         meld = Meld(MeldKind.SET, (*naturals, *acting), 0, index, BuracoKind.NONE, False)

@@ -1,5 +1,6 @@
 import pytest
 
+from buraco_rules.legal import legal_moves
 from buraco_rules.moves import LayMeld, LayOff
 from buraco_rules.notation import parse_cards
 from buraco_rules.rule_sets import RuleSet
@@ -9,6 +10,7 @@ from tests.rules.positions import (
     CLASSIC,
     CLOSED,
     DIRTY_OPEN,
+    FIBUR,
     INDIRECT,
     OPEN,
     WTCC,
@@ -128,6 +130,41 @@ def test_lay_offs_on_sets() -> None:
     assert laid_off(CLASSIC, "7h 7s Jo*", "2d") == "TOO_MANY_WILDS"
     assert laid_off(CLASSIC, "7h 7s Jo*", "7d") == "7s 7h 7d Jo*"
     assert laid_off(CLASSIC, "7h 7s 7d", "") == "TOO_FEW_CARDS"
+
+
+@pytest.mark.parametrize("rules", [CLASSIC, FIBUR], ids=lambda rules: rules.id)
+def test_full_set_and_a_wild(rules: RuleSet) -> None:
+    """R4.2: eight naturals and a wild are one set, unless `no_wild_on_full_set` keeps them apart."""
+    full = "7s 7s 7h 7h 7d 7d 7c 7c"
+    either = house(rules, no_wild_on_full_set=True)
+    assert melded(rules, f"{full} Jo") == f"{full} Jo*"
+    assert laid_off(rules, full, "Jo") == laid_off(rules, f"{full[:-3]} Jo*", "7c") == f"{full} Jo*"
+    assert melded(either, full) == full
+    assert melded(either, f"{full[:-3]} Jo") == f"{full[:-3]} Jo*"
+    for refused in (
+        melded(either, f"{full} Jo"),
+        laid_off(either, full, "2h"),
+        laid_off(either, f"{full[:-3]} Jo*", "7c"),
+        laid_off(either, full[:-3], "7c Jo"),
+    ):
+        assert refused == "TOO_MANY_CARDS"
+
+
+@pytest.mark.parametrize(
+    ("hand", "table", "lays"),
+    [
+        ("7c Kd Qd", "7s 7s 7h 7h 7d 7d 7c Jo*", ["7c"]),
+        ("Jo Kd Qd", "7s 7s 7h 7h 7d 7d 7c 7c", ["Jo"]),
+        ("7c Jo Kd Qd", "7s 7s 7h 7h 7d 7d 7c", ["7c Jo"]),
+    ],
+)
+def test_full_set_and_a_wild_are_listed_or_not(hand: str, table: str, lays: list[str]) -> None:
+    """R4.2: what the option refuses is not among the legal moves, and nothing else is missing there."""
+    refused = [LayOff(0, parse_cards(lay)) for lay in lays]
+    without = legal_moves(position(CLASSIC, hand=hand, melds=[table]))
+    assert all(lay in without for lay in refused)
+    either = house(CLASSIC, no_wild_on_full_set=True)
+    assert legal_moves(position(either, hand=hand, melds=[table])) == [move for move in without if move not in refused]
 
 
 # ---- R4.3 whether sets are allowed -----------------------------------------------------------------

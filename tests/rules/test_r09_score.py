@@ -6,7 +6,7 @@ from buraco_rules.moves import DrawStock
 from buraco_rules.presets import FROM_SOURCES
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.scores import ScoreLine, ScoreLineKind
-from buraco_rules.scoring import score_deal
+from buraco_rules.scoring import score_deal, table_points
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,
@@ -15,6 +15,7 @@ from tests.rules.positions import (
     DIRECT,
     DIRTY_BURACO,
     DIRTY_OPEN,
+    FIBUR,
     INDIRECT,
     OPEN,
     discard,
@@ -287,6 +288,36 @@ def test_a_clean_buraco_may_become_dirty() -> None:
     assert points(play(deal, lay_off(0, "Jo")), BURACO) == [150]
     in_professional = position(DIRECT, hand="2d Kd Qd", melds=[SEVEN])
     assert points(play(in_professional, lay_off(0, "2d")), BURACO) == [100]
+
+
+@pytest.mark.parametrize(
+    ("meld", "anywhere", "at_an_end"),
+    [
+        (f"{SEVEN} Jo@10", 150, 150),
+        (f"Jo@2 {SEVEN}", 150, 150),
+        (f"{SEVEN} Jo@10 Js", 150, 100),
+        ("As Jo@2 3s 4s 5s 6s 7s 8s 9s", 150, 100),
+        ("3s 4s 5s 6s 7s 8s Jo@9 Ts", 100, 100),
+        ("7s 7s 7h 7h 7d 7d 7c Jo*", 150, 150),
+        ("7s 7s 7h 7h 7d 7d 7c 7c Jo*", 150, 150),
+    ],
+)
+def test_where_the_wild_of_a_semi_clean_run_stands(meld: str, anywhere: int, at_an_end: int) -> None:
+    """R9.2: seven naturals in a row are enough, unless `semi_clean_end_wild` wants the run's wild at an end."""
+    for rules, bonus in ((FIBUR, anywhere), (house(FIBUR, semi_clean_end_wild=True), at_an_end)):
+        assert points(position(rules, hand="Kd", melds=[meld]), BURACO) == [bonus]
+
+
+@pytest.mark.parametrize(
+    ("taken", "pays", "free"),
+    [((0, 0), ([-100], [-100]), ([], [])), ((1, 0), ([], [-100]), ([], [-100])), ((1, 1), ([], []), ([], []))],
+)
+def test_no_pot_on_both_sides(taken: tuple[int, int], pays: tuple[list[int], ...], free: tuple[list[int], ...]) -> None:
+    """R9.1: a side without a pot loses 100; with `no_pot_both_free` it does not where the other has none either."""
+    for rules, lost in ((FIBUR, pays), (house(FIBUR, no_pot_both_free=True), free)):
+        deal = position(rules, hand="Kd", taken=taken[0], they_took=taken[1])
+        assert (points(deal, NO_POT), points(deal, NO_POT, 1)) == lost
+        assert [table_points(deal, side) for side in (0, 1)] == [sum(each) for each in lost]
 
 
 # ---- R9.3 whether dirt sticks ----------------------------------------------------------------------

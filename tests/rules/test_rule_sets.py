@@ -61,6 +61,9 @@ makart             | no | no | no | no | no | no | no | no | no
 single_card_lock   | yes | yes | yes | yes | yes | yes | yes | yes | yes
 one_set_per_rank   | no | no | no | no | no | no | no | no | no
 semi_clean_sets    | no | no | no | no | no | no | no | no | no
+no_wild_on_full_set | no | no | no | no | no | no | no | no | no
+semi_clean_end_wild | no | no | no | no | no | no | no | no | no
+no_pot_both_free   | no | no | no | no | no | no | no | no | no
 max_turns          | 1000 | 1000 | 1000 | 1000 | 1000 | 1000 | 1000 | 1000 | 1000
 usual_targets      | 2005 | 2005 | 2005 | 2000 3000 0 | 2000 3000 0 | 2000 3000 0 | 2000 3000 0 | 2000 3000 0 | 2005
 """
@@ -168,6 +171,8 @@ def test_out_of_range(options: dict[str, object], at_fault: set[str]) -> None:
         (OPEN, {"one_set_per_rank": True}, {"one_set_per_rank"}),
         (OPEN, {"semi_clean_sets": True, "semi_clean": 150}, {"semi_clean_sets"}),
         (DIRECT, {"semi_clean_sets": True}, {"semi_clean_sets"}),
+        (OPEN, {"no_wild_on_full_set": True}, {"no_wild_on_full_set"}),
+        (DIRECT, {"semi_clean_end_wild": True}, {"semi_clean_end_wild"}),
         (CLASSIC, {"ace_to_ace": 1000}, {"ace_to_ace"}),
         (CLASSIC, {"twos_buraco_wins": True}, {"twos_buraco_wins"}),
         (DIRECT, {"close_discard_wild": True}, {"close_discard_wild"}),

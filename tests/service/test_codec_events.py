@@ -4,12 +4,22 @@ from typing import Any
 
 import pytest
 
-from buraco.v1 import event_pb2
+from buraco.v1 import card_pb2, event_pb2
 from buraco_rules import events
 from buraco_rules.deal import Deal
 from buraco_rules.melds import Meld
 from buraco_rules.scores import DealScore
-from buraco_service.codec.events import ends_match, event_bytes, redacted_event, seat_change
+from buraco_service.codec import wire
+from buraco_service.codec.events import (
+    VISIBLE,
+    UnlistedEvent,
+    Visible,
+    ends_match,
+    event_bytes,
+    redacted_event,
+    seat_change,
+)
+from buraco_service.codec.fields import Untyped
 from buraco_service.codec.melds import meld_to_pb
 from buraco_service.codec.scores import score_to_pb
 from tests.rules.playouts import played
@@ -94,7 +104,7 @@ def test_a_seat_sees_its_own_cards() -> None:
     for _, event in happened():
         if isinstance(event, events.Drew | events.TookRest | events.PotTaken):
             whole = event_bytes(event)
-            assert redacted_event(whole, event.seat) is whole
+            assert redacted_event(whole, event.seat) == whole
 
 
 @pytest.mark.parametrize("receiver", ["another seat", "the partner", "everybody"])
@@ -147,18 +157,81 @@ def test_what_all_see_is_passed_on_as_it_is() -> None:
     for _, event in happened():
         if not isinstance(event, hidden):
             whole = event_bytes(event)
-            assert all(redacted_event(whole, seat) is whole for seat in (None, 0, 1, 2, 3))
-    assert redacted_event(SEAT_CHANGED, 0) is SEAT_CHANGED
+            assert all(redacted_event(whole, seat) == whole for seat in (None, 0, 1, 2, 3))
+    assert redacted_event(SEAT_CHANGED, 0) == SEAT_CHANGED
 
 
-def test_what_hides_cards_is_known_by_its_first_byte() -> None:
-    """No kind of event is taken for one that hides cards, nor such a one for another."""
-    for kind in event_pb2.Event.DESCRIPTOR.fields:
-        message = event_pb2.Event()
-        getattr(message, kind.name).SetInParent()
-        whole = message.SerializeToString()
-        hides = kind.name in ("dealt", "drew", "took_rest", "pot_taken")
-        assert (redacted_event(whole, None) is not whole) == hides
+def test_every_field_of_every_kind_is_listed() -> None:
+    """Who may see a field of an event is decided for each: only the hands dealt are nobody's to see."""
+    kinds: Untyped = event_pb2.Event.DESCRIPTOR.fields
+    assert {kind.name for kind in kinds} == set(VISIBLE)
+    for kind in kinds:
+        unlisted = {field.name for field in kind.message_type.fields} - VISIBLE[kind.name].to_owner
+        assert unlisted == ({"hands"} if kind.name == "dealt" else set())
+        assert VISIBLE[kind.name].to_all <= VISIBLE[kind.name].to_owner
+
+
+def test_what_is_shown_has_no_parts_that_nobody_decided_on() -> None:
+    """The messages within events are shown whole: whoever adds a field to one decides here that all may see it."""
+    parts = {}
+    kinds: Untyped = event_pb2.Event.DESCRIPTOR.fields
+    found = [field for kind in kinds for field in kind.message_type.fields]
+    while found:
+        message = found.pop().message_type
+        if message is not None and message.name not in parts:
+            parts[message.name] = {field.name for field in message.fields}
+            found += message.fields
+    assert parts == {
+        "Cards": {"cards"},
+        "DealScore": {"sides", "final"},
+        "Meld": {"kind", "cards", "low_position", "wild_index", "stays_dirty", "buraco"},
+        "ScoreLine": {"kind", "points", "meld", "buraco", "seat"},
+        "SideScore": {"side", "lines", "total", "match_total", "melds"},
+    }
+
+
+@pytest.mark.parametrize("number", [17, 1000])
+def test_an_unlisted_kind_raises(number: int) -> None:
+    """Nothing of an event of a kind that this version does not know is shown, whatever its number."""
+    unlisted = wire.field(wire.tag(number), wire.field(wire.tag(2), b"\x05"))
+    for seat in (None, 0, 1):
+        for event in (unlisted, unlisted + SEAT_CHANGED, SEAT_CHANGED + unlisted, b""):
+            with pytest.raises(UnlistedEvent):
+                redacted_event(event, seat)
+
+
+def test_a_known_kind_that_is_not_listed_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kind that was added to the contract and not to the list is refused too."""
+    event = event_pb2.Event(pots_joined=event_pb2.PotsJoined(stock_count=10_000)).SerializeToString()
+    monkeypatch.delitem(VISIBLE, "pots_joined")
+    with pytest.raises(UnlistedEvent, match="pots_joined"):
+        redacted_event(event, None)
+
+
+def test_an_unlisted_field_is_not_shown() -> None:
+    """A field that this version does not know is refused, in an event and in what an event holds."""
+    later = wire.field(wire.tag(1000), b"later")
+    meld = wire.tag(event_pb2.Melded.MELD_FIELD_NUMBER)
+    for kind, content in (("drew", later), ("seat_changed", later), ("melded", wire.field(meld, later))):
+        event = wire.field(wire.tag(event_pb2.Event.DESCRIPTOR.fields_by_name[kind].number), content)
+        with pytest.raises(UnlistedEvent):
+            redacted_event(event, 0)
+
+
+def test_a_known_field_that_is_not_listed_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field that was added to the contract and not to the list is left out for everybody."""
+    event = event_pb2.Event(
+        discarded=event_pb2.Discarded(seat=10_000, card=card_pb2.CARD_ACE_OF_CLUBS)
+    ).SerializeToString()
+    monkeypatch.setitem(VISIBLE, "discarded", Visible(frozenset({"seat"}), frozenset({"seat"})))
+    shown = event_pb2.Event(discarded=event_pb2.Discarded(seat=10_000)).SerializeToString()
+    assert all(redacted_event(event, seat) == shown for seat in (None, 0, 10_000))
+
+
+def test_an_event_in_pieces_shows_one_kind() -> None:
+    """Of bytes that hold two kinds only the last is the event: nothing of the other passes with it."""
+    drawn = event_pb2.Event(drew=event_pb2.Drew(seat=1, card=card_pb2.CARD_ACE_OF_CLUBS)).SerializeToString()
+    assert redacted_event(drawn + SEAT_CHANGED, 0) == SEAT_CHANGED
 
 
 def test_what_streams_look_for() -> None:

@@ -4,7 +4,7 @@ import base64
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,13 @@ from buraco_rules.seeing import view_of
 from buraco_rules.shuffle import server_seed
 from buraco_rules.turn import apply
 from buraco_rules.violations import IllegalMove
+from buraco_service.codec import events
 from buraco_service.codec.moves import move_from_pb
 from buraco_service.codec.views import view_to_pb
 from tests.rules.redealing import Kept, redealt
 from tests.service.announcing import Announcing
 from tests.service.knowledge import Watched
-from tests.service.refusals import refused
+from tests.service.refusals import Refusal, refused
 from tests.service.rules_server import event_to_pb, redacted
 from tests.service.scripts import Step, dealt, played
 from tests.service.serving import (
@@ -41,6 +42,8 @@ from tests.service.serving import (
     join,
     public_view,
     serving,
+    start,
+    unchanged,
     watch,
 )
 
@@ -75,12 +78,12 @@ def test_events_do_not_depend_on_hidden_cards(rules: RuleSet, seats: int) -> Non
         for receiver in (None, *range(seats)):
             other = redealt(step.before, receiver, rng, what_stays(step, receiver))
             try:
-                _, events = apply(other, step.move)
+                _, happened = apply(other, step.move)
             except IllegalMove:
                 # With another hand the move may leave the seat that makes it in a dead end.
                 assert receiver != step.seat
                 continue
-            assert told(events, receiver) == told(step.events, receiver)
+            assert told(happened, receiver) == told(step.events, receiver)
             compared += 1
             changed += other != step.before
     assert compared > 300
@@ -281,3 +284,55 @@ async def test_nothing_hidden_is_told_to_others(
 ) -> None:
     """The same with the other number of seats."""
     await play_and_look(tmp_path / "tables.db", log_stream, PRESETS_BY_ID[rule_set], seats)
+
+
+@pytest.fixture
+def unlisted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """What takes a kind of event off the list of what may be seen."""
+
+    def take_off(kind: str) -> None:
+        monkeypatch.delitem(events.VISIBLE, kind)
+        events._shown.cache_clear()
+
+    yield take_off
+    events._shown.cache_clear()
+
+
+def logged(stream: Announcing, refusal: Refusal, kind: str) -> bool:
+    """Whether a caller was told nothing but the id under which the log names the kind of event."""
+    assert refusal.short == ("INTERNAL", "INTERNAL")
+    assert refusal.message == "internal error"
+    (line,) = [line for line in stream.lines("unforeseen error") if line["error_id"] == refusal.metadata["errorId"]]
+    return f"UnlistedEvent: it is not listed who may see what of an event ({kind})" in line["exception"]
+
+
+async def test_unlisted_event_is_not_committed(
+    tmp_path: Path, log_stream: Announcing, unlisted: Callable[[str], None]
+) -> None:
+    """A move whose event is of no listed kind fails with an error that is logged, and changes nothing."""
+    async with serving(tmp_path / "tables.db", log_format="json") as replica:
+        players = await start(replica)
+        mover = players[(await players[0].view()).seat_to_move]
+        stream = await mover.play()
+        await stream.expect("state")
+        unlisted("drew")
+        with unchanged(replica):
+            assert logged(log_stream, await refused(mover.submit(DrawStock())), "drew")
+            await stream.submit(DrawStock())
+            assert logged(log_stream, await refused(stream.next()), "drew")
+
+
+async def test_unlisted_event_is_not_told(
+    tmp_path: Path, log_stream: Announcing, unlisted: Callable[[str], None]
+) -> None:
+    """Watchers of a table at which something happens that is of no listed kind get an error, and nothing of it."""
+    async with serving(tmp_path / "tables.db", log_format="json") as replica:
+        table = await create(replica)
+        first = await join(replica, table.id)
+        streams = [watch(replica, table.id), first.watch()]
+        for stream in streams:
+            await stream.expect("state")
+        unlisted("seat_changed")
+        await join(replica, table.id)
+        for stream in streams:
+            assert logged(log_stream, await refused(stream.next()), "seat_changed")

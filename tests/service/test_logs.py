@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib
 import io
 import json
 import logging
+import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
 
+import buraco_service
 from buraco_service.observing import logs
 from buraco_service.observing.current_call import CallContext, current_call
 from tests.service.announcing import Announcing
@@ -51,10 +55,10 @@ def test_json_lines() -> None:
     """Away from a terminal a line is one JSON object with event, values, level and time."""
     stream = io.StringIO()
     logs.configure("info", "auto", stream=stream)
-    logs.get_logger(replica="a").info("serving", address="127.0.0.1:1")
+    logs.get_logger(server="a").info("serving", address="127.0.0.1:1")
     (line,) = lines(stream)
     timestamp = line.pop("timestamp")
-    assert line == {"event": "serving", "replica": "a", "address": "127.0.0.1:1", "level": "info"}
+    assert line == {"event": "serving", "server": "a", "address": "127.0.0.1:1", "level": "info"}
     assert timestamp.endswith("Z")
 
 
@@ -85,9 +89,9 @@ async def test_workers_lines_stay_whole() -> None:
     logs.configure("info", "json", stream=stream, worker=1)
     log = logs.get_logger()
     for number in range(100):
-        log.info("serving", number=number, text="ä" * (5000 if number == 50 else 20))
+        log.info("serving", count=number, value="ä" * (5000 if number == 50 else 20))
     logs.flush()
-    assert [line["number"] for line in lines(stream)] == list(range(100))
+    assert [line["count"] for line in lines(stream)] == list(range(100))
     assert len(stream.pieces) < 20
     assert all(piece.endswith("\n") for piece in stream.pieces)
     assert [len(piece.splitlines()) for piece in stream.pieces if len(piece.encode()) > 4096] == [1]
@@ -165,14 +169,27 @@ def test_hashed_table_ids() -> None:
     assert "t1" not in stream.getvalue()
 
 
-@pytest.mark.parametrize("name", ["token", "authorization", "seed", "hand", "snapshot", "signing_keys", "view"])
-def test_secrets_are_withheld(name: str) -> None:
-    """Should a secret be passed to a logger by mistake, its value is not written."""
+@pytest.mark.parametrize(
+    "name", ["token", "authorization", "seed", "hand", "snapshot", "signing_keys", "view", "dealt", "x"]
+)
+def test_what_is_not_listed_is_withheld(name: str) -> None:
+    """Should a secret be passed to a logger, it is not written: only values under listed names are."""
     stream = io.StringIO()
     logs.configure("debug", "json", stream=stream)
     logs.get_logger().warning("oops", **{name: "As Kd Jo"})
     (line,) = lines(stream)
     assert line[name] == "withheld"
+
+
+def test_what_the_service_logs_is_listed() -> None:
+    """Every name under which the service passes a value to a logger is listed: nothing of it is withheld."""
+    names = set()
+    for file in Path(buraco_service.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and re.search(r"\b_?logs?\b|\btell$", ast.unparse(node.func)):
+                names |= {keyword.arg for keyword in node.keywords if keyword.arg is not None}
+    assert {"cause", "address", "how", "server"} <= names
+    assert names <= logs._SHOWN
 
 
 def test_standard_library() -> None:
@@ -315,7 +332,7 @@ async def test_threads_lose_no_line() -> None:
     def work(name: str) -> None:
         log = logs.get_logger()
         for number in range(300):
-            (log.warning if number % 7 == 0 else log.info)("line", name=name, number=number)
+            (log.warning if number % 7 == 0 else log.info)("line", value=name, count=number)
 
     threads = [threading.Thread(target=work, args=(str(number),)) for number in range(4)]
     for thread in threads:
@@ -324,5 +341,5 @@ async def test_threads_lose_no_line() -> None:
     for thread in threads:
         await asyncio.to_thread(thread.join)
     logs.flush()
-    found = [(line["name"], line["number"]) for line in lines(stream)]
+    found = [(line["value"], line["count"]) for line in lines(stream)]
     assert len(found) == len(set(found)) == 1500

@@ -84,8 +84,8 @@ async def test_broken_signing_keys(tmp_path: Path, secrets: Mounted, log_stream:
         assert (await mover.submit(DrawStock())).revision == 4
     assert "short-secret" not in log_stream.getvalue()
     first, second = [line["cause"] for line in log_stream.lines(KEPT)]
-    assert first == "has a secret of 12 bytes in key 1; 32 are needed"
-    assert second == "cannot be read: No such file or directory"
+    assert first == f"{str(path)!r} has a secret of 12 bytes in key 1; 32 are needed"
+    assert second == f"{str(path)!r} cannot be read: No such file or directory"
 
 
 async def test_rotated_api_keys(tmp_path: Path, secrets: Mounted, log_stream: Announcing) -> None:

@@ -335,6 +335,14 @@ async def test_arrangements_are_listed(served: Served) -> None:
     assert (royal.meld.buraco, royal.buraco_points) == (deal_pb2.BURACO_KIND_ROYAL, 500)
 
 
+async def test_jokers_alone_are_no_meld(served: Served) -> None:
+    """Three jokers are refused for what they are, whether or not there are sets of 2s."""
+    for rules in PRESETS:
+        if rules.jokers:
+            response = await served.stub.ArrangeMeld(arrange(rules.id, "Jo Jo Jo"))
+            assert broken(response) == [Violation.TOO_MANY_WILDS, Violation.TOO_FEW_NATURALS]
+
+
 async def test_arrangements_are_those_of_the_meld_book(served: Served) -> None:
     """Random cards are arranged as the rules do; where they form no meld the reasons are given, and only there."""
     rng = random.Random(4)

@@ -20,6 +20,7 @@ from tests.service.serving import (
     Replica,
     bearing,
     create,
+    get,
     join,
     join_raw,
     moves_to_pb,
@@ -147,6 +148,10 @@ async def test_all_faults_of_create(replica: Replica) -> None:
         ("player_name", "a\x7fb"),
         ("player_name", "a\u0085b"),
         ("player_name", "\u202eadA"),
+        ("player_name", " \u3000"),
+        ("player_name", "\u3164"),
+        ("player_name", "\u0301"),
+        ("player_name", "A\u200dda"),
         ("entropy", b"x" * 65),
         *[("request_id", text) for text in NO_UUIDS],
         *[("table_id", text) for text in NO_IDS],
@@ -164,6 +169,17 @@ async def test_longest_name_and_entropy(replica: Replica) -> None:
     table = await create(replica)
     joined = await join_raw(replica, table.id, player_name="ж" * 64, entropy=b"x" * 64)
     assert joined.table.seats[0].player_name == "ж" * 64
+
+
+async def test_names_in_any_script(replica: Replica) -> None:
+    """A name may need joiners; everybody sees it in its one form, and whoever sends a bad one learns what is wrong."""
+    table = await create(replica)
+    await join(replica, table.id, player_name=" علی\u200cرضا  👨\u200d👩\u200d👧 Zoe\u0308 ")
+    (changed,) = (await watch(replica, table.id, 1).expect("events")).events
+    assert changed.seat_changed.player_name == "علی\u200cرضا 👨\u200d👩\u200d👧 Zoë"
+    assert (await get(replica, table.id)).seats[0].player_name == changed.seat_changed.player_name
+    refusal = await refused(join_raw(replica, table.id, player_name="A\u200bda"))
+    assert refusal.fields == {"player_name": "U+200B ZERO WIDTH SPACE is not allowed in a name, or not in this place"}
 
 
 async def test_seats_of_join(replica: Replica) -> None:

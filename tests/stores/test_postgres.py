@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import subprocess
 import sys
@@ -107,6 +108,14 @@ async def test_absent_server_is_unavailable() -> None:
         port = taken.getsockname()[1]
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         await soon(open_store(f"postgresql://u@127.0.0.1:{port}/db"))
+
+
+async def test_certificates_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    """A file that holds no certificate is named in the message."""
+    file = tmp_path / "root.pem"
+    await asyncio.to_thread(file.write_text, "no certificate")
+    with pytest.raises(StoreUnavailable, match=re.escape(f"({file})")):
+        await open_store(f"postgresql://u@127.0.0.1:1/db?sslmode=verify-full&sslrootcert={file}")
 
 
 async def test_silent_server_is_unavailable() -> None:

@@ -75,8 +75,8 @@ def test_rediss_checks_certificates() -> None:
         ("redis://host?ca=ca.pem", "no parameter 'ca'"),
         ("redis://host?timeout=1&timeout=2", "twice"),
         ("redis://host?timeout", "name=value"),
-        ("rediss://host?ca=nowhere.pem", "certificates"),
-        ("rediss://host?cert=nowhere.pem", "certificates"),
+        ("rediss://host?ca=nowhere.pem", r"\(nowhere.pem\) cannot be used"),
+        ("rediss://host?cert=nowhere.pem", r"\(nowhere.pem\) cannot be used"),
         ("rediss://host?key=nowhere.pem", "needs its cert"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import sqlite3
 import tempfile
 import threading
@@ -16,7 +17,7 @@ import pytest
 from buraco_service.stores.base import NewTable, RevisionConflict, StoreError, StoreIncompatible, StoreUnavailable
 from buraco_service.stores.limits import MAX_NUMBER
 from buraco_service.stores.sqlite import poll, writer
-from buraco_service.stores.sqlite.schema import SCHEMA_VERSION
+from buraco_service.stores.sqlite.schema import SCHEMA_VERSION, stored_version
 from buraco_service.stores.sqlite.store import SqliteStore
 from tests.stores.samples import PATIENCE, advance, create, soon, step
 
@@ -334,8 +335,10 @@ async def test_unknown_schema_is_refused(file: Path, statements: str, message: s
     with contextlib.closing(sqlite3.connect(file)) as db:
         db.execute(statements)
     before = content(file)
-    with pytest.raises(StoreIncompatible, match=message):
+    with pytest.raises(StoreIncompatible, match=f"^{re.escape(str(file))} .*{message}"):
         await SqliteStore.open(file)
+    with pytest.raises(StoreIncompatible, match=f"^{re.escape(str(file))} .*{message}"):
+        stored_version(file)
     assert content(file) == before
 
 
@@ -379,8 +382,9 @@ async def test_file_that_is_no_database_is_refused(file: Path) -> None:
 
 async def test_missing_directory_is_reported(tmp_path: Path) -> None:
     """A file in a directory that does not exist is unavailable."""
-    with pytest.raises(StoreUnavailable, match="unable to open"):
-        await SqliteStore.open(tmp_path / "nowhere" / "tables.db")
+    file = tmp_path / "nowhere" / "tables.db"
+    with pytest.raises(StoreUnavailable, match=f"^SQLite: {re.escape(str(file))}: unable to open"):
+        await SqliteStore.open(file)
 
 
 async def test_locked_file_is_reported_at_opening(store: SqliteStore, file: Path) -> None:

@@ -21,7 +21,8 @@ def _total(snapshot: deal_pb2.Snapshot, number: int) -> int:
         points -= sum([_value(rules, card) for card in deal.hands[seat].cards])
     if deal.ending == _CLOSED and deal.seat_to_move % 2 == number:
         points += 100
-    if not side.pots_taken:
+    neither = not any([each.pots_taken for each in deal.sides])
+    if not side.pots_taken and not (neither and rules.no_pot_both_free):
         points -= 100
     if rules.unused_pot_penalty and side.unplayed_pots:
         points -= 100
@@ -44,6 +45,8 @@ def _bonus(rules: rule_set_pb2.RuleSet, meld: deal_pb2.Meld) -> int:
     if meld.HasField("wild_index"):
         longest = max(meld.wild_index, size - 1 - meld.wild_index)
         semi_clean = longest >= 7 and (meld.kind != SET or rules.semi_clean_sets)
+        if meld.kind != SET and longest < size - 1 and rules.semi_clean_end_wild:
+            semi_clean = False
         return rules.semi_clean if semi_clean and rules.semi_clean else rules.dirty
     if meld.stays_dirty:
         return rules.dirty

@@ -1,17 +1,20 @@
 """Events: whole as the rules tell them, and as one receiver may see them.
 
 They are serialised when they happen: store, answers and streams put in what stands here. What every turn brings is put
-together as bytes, what is seldom by way of its message.
+together as bytes, what is seldom by way of its message. They are redacted by a list of what each receiver may see.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from google.protobuf.message import Message
 
 from buraco.v1 import event_pb2
 from buraco_rules import events
 from buraco_rules.cards import JOKER
 from buraco_service.codec.cards import MAX_CARDS
-from buraco_service.codec.fields import Untyped
+from buraco_service.codec.fields import Untyped, says_more
 from buraco_service.codec.melds import meld_bytes, put_meld
 from buraco_service.codec.scores import score_to_pb
 from buraco_service.codec.wire import field, list_heads, number, number_tag, numbers, tag
@@ -38,6 +41,8 @@ _DISCARDED: Final = tag(_Event.DISCARDED_FIELD_NUMBER)
 _DISCARDED_SEAT: Final = numbers(event_pb2.Discarded.SEAT_FIELD_NUMBER, 3)
 _DISCARDED_CARD: Final = numbers(event_pb2.Discarded.CARD_FIELD_NUMBER, JOKER)
 
+_CACHED: Final = 4096
+
 _MATCH_ENDED: Final = tag(_Event.MATCH_ENDED_FIELD_NUMBER)
 _SEAT_CHANGED: Final = tag(_Event.SEAT_CHANGED_FIELD_NUMBER)
 
@@ -55,14 +60,18 @@ def event_bytes(event: events.Event) -> bytes:
     return message.SerializeToString()
 
 
-def redacted_event(event: bytes, seat: int | None) -> bytes:
-    """A serialised event as the player at `seat` may see it, or everybody (None).
+class UnlistedEvent(Exception):
+    """An event for which it is not listed who may see what: nobody sees any of it."""
 
-    The same bytes where it holds nothing that is hidden from the receiver.
+
+def redacted_event(event: bytes, seat: int | None) -> bytes:
+    """Return a serialised event as the player at `seat`, or everybody (None), may see it.
+
+    It holds what `VISIBLE` lists and nothing else. Raise UnlistedEvent where the event is of a kind that is not listed
+    there, or says more than this version knows.
     """
-    # Its bytes begin with the tag of what it is.
-    hide = _HIDE.get(event[:1])
-    return event if hide is None else hide(event, seat)
+    to_all, to_owners = _shown(event)
+    return to_owners.get(seat, to_all)
 
 
 def ends_match(event: bytes) -> bool:
@@ -75,29 +84,34 @@ def seat_change(event: bytes) -> event_pb2.SeatChanged | None:
     return _Event.FromString(event).seat_changed if event.startswith(_SEAT_CHANGED) else None
 
 
-def _hide_dealt(event: bytes, seat: int | None) -> bytes:
-    """Of the hands the receiver sees the own."""
+@lru_cache(_CACHED)
+def _shown(event: bytes) -> tuple[bytes, dict[int | None, bytes]]:
+    """Return what everybody may see of an event, and by seat what its owners, who may see more, see of it."""
     message = _Event.FromString(event)
-    dealt = message.dealt
-    own = dealt.hands[seat].cards[:] if seat is not None and seat < len(dealt.hands) else ()
-    dealt.ClearField("hands")
-    dealt.ClearField("hand")
-    dealt.hand.extend(own)
-    return message.SerializeToString()
+    kind = message.WhichOneof("event") or ""
+    visible = VISIBLE.get(kind)
+    if visible is None or says_more(message):
+        raise UnlistedEvent(f"it is not listed who may see what of an event ({kind or 'unknown'})")
+    content: Untyped = getattr(message, kind)
+    to_owners: dict[int | None, bytes] = {}
+    if kind == "dealt":
+        hands = [hand.cards[:] for hand in content.hands]
+        _keep(content, visible.to_owner)
+        for seat, hand in enumerate(hands):
+            content.hand[:] = hand
+            to_owners[seat] = message.SerializeToString()
+    elif visible.to_owner != visible.to_all:
+        _keep(content, visible.to_owner)
+        to_owners[content.seat] = message.SerializeToString()
+    _keep(content, visible.to_all)
+    return message.SerializeToString(), to_owners
 
 
-def _hiding(kind: str, hidden: str) -> Callable[[bytes, int | None], bytes]:
-    """For an event whose `hidden` field is for the seat that it names alone."""
-
-    def hide(event: bytes, seat: int | None) -> bytes:
-        message = _Event.FromString(event)
-        content = getattr(message, kind)
-        if content.seat == seat:
-            return event
-        content.ClearField(hidden)
-        return message.SerializeToString()
-
-    return hide
+def _keep(content: Message, visible: frozenset[str]) -> None:
+    """Clear every other field."""
+    for present, _ in content.ListFields():
+        if present.name not in visible:
+            content.ClearField(present.name)
 
 
 def _drew(event: events.Drew) -> bytes:
@@ -224,9 +238,35 @@ _PUT: Final[dict[type, Callable[[Untyped, Any], None]]] = {
     events.DealEnded: _put_deal_ended,
     events.MatchEnded: _put_match_ended,
 }
-_HIDE: Final[dict[bytes, Callable[[bytes, int | None], bytes]]] = {
-    tag(_Event.DEALT_FIELD_NUMBER): _hide_dealt,
-    _DREW: _hiding("drew", "card"),
-    tag(_Event.TOOK_REST_FIELD_NUMBER): _hiding("took_rest", "cards"),
-    tag(_Event.POT_TAKEN_FIELD_NUMBER): _hiding("pot_taken", "cards"),
+
+
+class Visible(NamedTuple):
+    """The fields of a kind of event that are shown: whatever is not listed stays hidden."""
+
+    to_all: frozenset[str]
+    to_owner: frozenset[str]
+    """To the player at the seat that the event names; of Dealt to each player, `hand` being that player's."""
+
+
+def _visible(to_all: str, *, to_owner: str = "") -> Visible:
+    return Visible(frozenset(to_all.split()), frozenset(f"{to_all} {to_owner}".split()))
+
+
+VISIBLE: Final[dict[str, Visible]] = {
+    "dealt": _visible("deal_number starter commitment upcard stock_count", to_owner="hand"),
+    "drew": _visible("seat stock_count", to_owner="card"),
+    "took_pile": _visible("seat cards count"),
+    "took_rest": _visible("seat count", to_owner="cards"),
+    "melded": _visible("seat index meld"),
+    "laid_off": _visible("seat index cards meld"),
+    "wild_moved": _visible("seat index meld"),
+    "discarded": _visible("seat card"),
+    "pot_taken": _visible("seat in_flight count", to_owner="cards"),
+    "pots_joined": _visible("stock_count"),
+    "opened": _visible("seat points"),
+    "opening_failed": _visible("seat cards penalty next_required"),
+    "undone": _visible("seat index cards meld"),
+    "deal_ended": _visible("ending seat score hands seed"),
+    "match_ended": _visible("winner scores payouts"),
+    "seat_changed": _visible("seat player_name"),
 }

@@ -31,7 +31,7 @@ def completed(settings: Settings, *, given: frozenset[str], broken: frozenset[st
         try:
             settings = dataclasses.replace(settings, **{name: read(path)})
         except ValueError as error:
-            problems.append(f"{variable}_FILE {str(path)!r} {error}")
+            problems.append(f"{variable}_FILE {error}")
     if settings.mode == "production":
         problems += _secrets_missing(settings, given | broken)
     if "tls" not in broken:

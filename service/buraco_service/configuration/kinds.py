@@ -6,11 +6,13 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from buraco_service.access.api_keys import MIN_API_SECRET_BYTES, ApiKey
 from buraco_service.access.seat_tokens import MIN_SECRET_BYTES, SigningKey
 from buraco_service.configuration.key_lists import in_line, read_file
+
+_T = TypeVar("_T")
 
 _ON = ("true", "on", "yes", "1")
 _OFF = ("false", "off", "no", "0")
@@ -123,12 +125,20 @@ def api_keys() -> Kind:
 
 def signing_keys_of_file(path: Path) -> tuple[SigningKey, ...]:
     """The keys in a file, the signing one first. The ValueError for a bad file never quotes what may be a secret."""
-    return _signing(read_file(path, MIN_SECRET_BYTES, distinct=True))
+    return _of_file(path, lambda: _signing(read_file(path, MIN_SECRET_BYTES, distinct=True)))
 
 
 def api_keys_of_file(path: Path) -> tuple[ApiKey, ...]:
     """The callers' keys in a file. The ValueError for a bad file never quotes what may be a secret."""
-    return _api(read_file(path, MIN_API_SECRET_BYTES, distinct=False))
+    return _of_file(path, lambda: _api(read_file(path, MIN_API_SECRET_BYTES, distinct=False)))
+
+
+def _of_file(path: Path, read: Callable[[], _T]) -> _T:
+    """Return what is read of a file. Raise ValueError with its name before what is wrong with it."""
+    try:
+        return read()
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r} {error}") from None
 
 
 def _keys(read: Callable[[str], Any], least: int) -> Kind:

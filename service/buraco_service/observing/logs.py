@@ -1,8 +1,8 @@
 """Structured logs on standard error: JSON for machines, coloured lines for a person at a terminal.
 
 Lines that are logged during a call carry its request id, and its table once that is known. Tokens, seeds and
-cards are never logged: nothing passes them to a logger, and should it happen all the same, the values under
-their names are withheld.
+cards are never logged: nothing passes them to a logger, and should it happen all the same, only values under
+listed names are written.
 
 JSON lines below warning level are written in batches, a twentieth of a second late at most: a write gives the
 processor to grpc's other threads, which costs a busy server more than making the line. Warnings and errors are
@@ -41,9 +41,14 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 _DELAY = 0.05
 # Bytes that a pipe takes without mixing them with another process's.
 _WHOLE = select.PIPE_BUF
-_WITHHELD = frozenset(
-    {"api_key", "authorization", "card", "cards", "deal", "hand", "hands", "moves", "pots", "secret", "seed"}
-    | {"signing_keys", "snapshot", "state", "stock", "token", "view"}
+_WITHHELD = "withheld"
+# Names whose values are written.
+_SHOWN = frozenset(
+    {"event", "level", "logger", "exc_info", "_from_structlog", "_record"}
+    | {"address", "again_after", "appendfsync", "appendonly", "caller", "cause", "code", "count", "error_id", "grace"}
+    | {"how", "loop", "maxmemory_policy", "method", "metrics_address", "reason", "request_id", "restart_after"}
+    | {"seconds", "server", "setting", "store", "table_id", "tls", "trace_id", "value", "variable", "wanted", "what"}
+    | {"worker", "worker_pid", "workers"}
 )
 
 # What grpc's own logger says when core could not do what a servicer's method asked for, and what that was.
@@ -302,9 +307,8 @@ def _add_worker(worker: int, logger: WrappedLogger, name: str, event: EventDict)
 
 
 def _withhold(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
-    if not _WITHHELD.isdisjoint(event):
-        for key in _WITHHELD.intersection(event):
-            event[key] = "withheld"
+    for key in event.keys() - _SHOWN:
+        event[key] = _WITHHELD
     return event
 
 

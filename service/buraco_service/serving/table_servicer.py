@@ -20,6 +20,7 @@ from buraco_service.codec.views import view_to_pb
 from buraco_service.codec.wire import field, number, number_tag, tag
 from buraco_service.observing.current_call import current_call
 from buraco_service.requests import Problems, is_table_id, page_size_of, request_id_of, requested_rules, table_id_of
+from buraco_service.serving.player_names import player_name
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.play_stream import PlayStream
 from buraco_service.tables.state import TableState
@@ -31,7 +32,6 @@ Context = grpc.aio.ServicerContext[Any, Any]
 _REVISION: Final = number_tag(pb.TableServiceListLegalMovesResponse.REVISION_FIELD_NUMBER)
 _MOVES: Final = tag(pb.TableServiceListLegalMovesResponse.MOVES_FIELD_NUMBER)
 
-MAX_NAME: Final = 64
 MAX_ENTROPY_BYTES: Final = 64
 MAX_TARGET: Final = 1_000_000
 MAX_STAKE: Final = 10**12
@@ -96,10 +96,11 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     async def JoinTable(self, request: pb.JoinTableRequest, context: Context) -> pb.JoinTableResponse:
         """See the contract."""
         problems = Problems()
-        name = request.player_name
-        problems.check(
-            "player_name", 0 < len(name) <= MAX_NAME and name.isprintable(), f"1 to {MAX_NAME} printable characters"
-        )
+        name = ""
+        try:
+            name = player_name(request.player_name)
+        except ValueError as error:
+            problems.add("player_name", str(error))
         problems.check("entropy", len(request.entropy) <= MAX_ENTROPY_BYTES, f"at most {MAX_ENTROPY_BYTES} bytes")
         request_id = request_id_of(request.request_id, problems)
         table_id = table_id_of(request.table_id, problems)

@@ -57,7 +57,7 @@ async def _open_postgres(rest: str) -> Store:
 
 
 def sqlite_file(rest: str) -> Path:
-    """The file that `sqlite://` and the rest name. Raises StoreUrlError."""
+    """Return the absolute path of the file that `sqlite://` and the rest name. Raise StoreUrlError for a bad one."""
     host, slash, name = rest.partition("/")
     path = unquote(name)
     if host or not slash:
@@ -68,7 +68,7 @@ def sqlite_file(rest: str) -> Path:
         raise StoreUrlError("tables have to outlive the process: a sqlite URL has to name a file")
     if not path or "\0" in path:
         raise StoreUrlError("a sqlite URL has to name a file")
-    file = Path(path)
+    file = Path(path).absolute()
     if file.is_dir():
         raise StoreUrlError(f"{file} is a directory, and a sqlite URL has to name a file")
     if not file.parent.is_dir():

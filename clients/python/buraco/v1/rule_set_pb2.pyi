@@ -201,6 +201,7 @@ class RuleSet(_message.Message):
     SETS_FIELD_NUMBER: _builtins.int
     SET_OF_TWOS_FIELD_NUMBER: _builtins.int
     ONE_SET_PER_RANK_FIELD_NUMBER: _builtins.int
+    NO_WILD_ON_FULL_SET_FIELD_NUMBER: _builtins.int
     TWO_ACES_FIELD_NUMBER: _builtins.int
     WILD_MOVES_FIELD_NUMBER: _builtins.int
     WILD_END_FIELD_NUMBER: _builtins.int
@@ -212,6 +213,7 @@ class RuleSet(_message.Message):
     ROYAL_FIELD_NUMBER: _builtins.int
     ACE_TO_ACE_FIELD_NUMBER: _builtins.int
     SEMI_CLEAN_SETS_FIELD_NUMBER: _builtins.int
+    SEMI_CLEAN_END_WILD_FIELD_NUMBER: _builtins.int
     DIRTY_STICKS_FIELD_NUMBER: _builtins.int
     POTS_PER_SIDE_FIELD_NUMBER: _builtins.int
     POT_BY_FIELD_NUMBER: _builtins.int
@@ -221,6 +223,7 @@ class RuleSet(_message.Message):
     CLOSE_DISCARD_WILD_FIELD_NUMBER: _builtins.int
     TWOS_BURACO_WINS_FIELD_NUMBER: _builtins.int
     UNUSED_POT_PENALTY_FIELD_NUMBER: _builtins.int
+    NO_POT_BOTH_FREE_FIELD_NUMBER: _builtins.int
     STOCK_END_FIELD_NUMBER: _builtins.int
     TIE_FIELD_NUMBER: _builtins.int
     OPENING_MINIMUM_FIELD_NUMBER: _builtins.int
@@ -246,6 +249,8 @@ class RuleSet(_message.Message):
     """2s may form a set of their own rank (R4.3)."""
     one_set_per_rank: _builtins.bool
     """A second set of a rank is forbidden to a side (R4.6)."""
+    no_wild_on_full_set: _builtins.bool
+    """A set of all eight naturals takes no wild, and one with a wild not its eighth natural (R4.2)."""
     two_aces: _builtins.bool
     """A run may hold a natural ace at both ends (R4.5)."""
     wild_moves: Global___WildMoves.ValueType
@@ -262,6 +267,8 @@ class RuleSet(_message.Message):
     ace_to_ace: _builtins.int
     semi_clean_sets: _builtins.bool
     """Sets can be semi-clean (R9.2)."""
+    semi_clean_end_wild: _builtins.bool
+    """A run is semi-clean only with its wild at an end (R9.2)."""
     dirty_sticks: _builtins.bool
     """A meld that has once been a buraco with an acting wild stays dirty (R9.3)."""
     pots_per_side: _builtins.int
@@ -278,6 +285,8 @@ class RuleSet(_message.Message):
     """A set of seven or more 2s wins the match at once (R7.3)."""
     unused_pot_penalty: _builtins.bool
     """100 points off for a pot of which no card was played (R9.1)."""
+    no_pot_both_free: _builtins.bool
+    """The 100 points for no pot are not charged where neither side took one (R9.1)."""
     stock_end: Global___StockEnd.ValueType
     tie: Global___Tie.ValueType
     max_turns: _builtins.int
@@ -303,6 +312,7 @@ class RuleSet(_message.Message):
         sets: _builtins.bool = ...,
         set_of_twos: _builtins.bool = ...,
         one_set_per_rank: _builtins.bool = ...,
+        no_wild_on_full_set: _builtins.bool = ...,
         two_aces: _builtins.bool = ...,
         wild_moves: Global___WildMoves.ValueType = ...,
         wild_end: Global___WildEnd.ValueType = ...,
@@ -314,6 +324,7 @@ class RuleSet(_message.Message):
         royal: _builtins.int = ...,
         ace_to_ace: _builtins.int = ...,
         semi_clean_sets: _builtins.bool = ...,
+        semi_clean_end_wild: _builtins.bool = ...,
         dirty_sticks: _builtins.bool = ...,
         pots_per_side: _builtins.int = ...,
         pot_by: Global___PotBy.ValueType = ...,
@@ -323,6 +334,7 @@ class RuleSet(_message.Message):
         close_discard_wild: _builtins.bool = ...,
         twos_buraco_wins: _builtins.bool = ...,
         unused_pot_penalty: _builtins.bool = ...,
+        no_pot_both_free: _builtins.bool = ...,
         stock_end: Global___StockEnd.ValueType = ...,
         tie: Global___Tie.ValueType = ...,
         opening_minimum: Global___OpeningMinimum | None = ...,
@@ -331,7 +343,7 @@ class RuleSet(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["opening_minimum", b"opening_minimum"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ace_to_ace", b"ace_to_ace", "clean", b"clean", "close_by", b"close_by", "close_discard_wild", b"close_discard_wild", "close_needs_clean", b"close_needs_clean", "closed_pile", b"closed_pile", "dirty", b"dirty", "dirty_sticks", b"dirty_sticks", "display_name", b"display_name", "id", b"id", "jokers", b"jokers", "makart", b"makart", "max_turns", b"max_turns", "one_set_per_rank", b"one_set_per_rank", "opening_minimum", b"opening_minimum", "pot_by", b"pot_by", "pot_needs_buraco", b"pot_needs_buraco", "pots_per_side", b"pots_per_side", "royal", b"royal", "semi_clean", b"semi_clean", "semi_clean_sets", b"semi_clean_sets", "set_of_twos", b"set_of_twos", "sets", b"sets", "single_card_lock", b"single_card_lock", "stock_end", b"stock_end", "tie", b"tie", "two_aces", b"two_aces", "twos_buraco_wins", b"twos_buraco_wins", "unused_pot_penalty", b"unused_pot_penalty", "upcard", b"upcard", "usual_targets", b"usual_targets", "value_joker", b"value_joker", "value_two", b"value_two", "wild_end", b"wild_end", "wild_moves", b"wild_moves"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ace_to_ace", b"ace_to_ace", "clean", b"clean", "close_by", b"close_by", "close_discard_wild", b"close_discard_wild", "close_needs_clean", b"close_needs_clean", "closed_pile", b"closed_pile", "dirty", b"dirty", "dirty_sticks", b"dirty_sticks", "display_name", b"display_name", "id", b"id", "jokers", b"jokers", "makart", b"makart", "max_turns", b"max_turns", "no_pot_both_free", b"no_pot_both_free", "no_wild_on_full_set", b"no_wild_on_full_set", "one_set_per_rank", b"one_set_per_rank", "opening_minimum", b"opening_minimum", "pot_by", b"pot_by", "pot_needs_buraco", b"pot_needs_buraco", "pots_per_side", b"pots_per_side", "royal", b"royal", "semi_clean", b"semi_clean", "semi_clean_end_wild", b"semi_clean_end_wild", "semi_clean_sets", b"semi_clean_sets", "set_of_twos", b"set_of_twos", "sets", b"sets", "single_card_lock", b"single_card_lock", "stock_end", b"stock_end", "tie", b"tie", "two_aces", b"two_aces", "twos_buraco_wins", b"twos_buraco_wins", "unused_pot_penalty", b"unused_pot_penalty", "upcard", b"upcard", "usual_targets", b"usual_targets", "value_joker", b"value_joker", "value_two", b"value_two", "wild_end", b"wild_end", "wild_moves", b"wild_moves"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

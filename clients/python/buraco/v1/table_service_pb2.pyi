@@ -205,7 +205,11 @@ class JoinTableRequest(_message.Message):
     seat: _builtins.int
     """Absent: the first free seat."""
     player_name: _builtins.str
-    """1 to 64 printable characters."""
+    """What the player is called, in any script, emoji included. At most 64 characters as people count them (grapheme clusters) and
+    2048 bytes, one of them visible. It is kept composed (NFC), without blanks around and with single spaces inside. Refused is
+    what is invisible or controls the direction of a text, joiners and variation selectors where no script or emoji is written
+    with them, and more than six combining marks in a row.
+    """
     entropy: _builtins.bytes
     """Up to 64 bytes of the player's own randomness, mixed into every shuffle. Ignored when the match already runs."""
     request_id: _builtins.str

@@ -29,7 +29,9 @@ class TableServiceStub:
     """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
 
     A player proves its seat with the token of JoinTable in the metadata `authorization: Bearer <token>`. Without a token the
-    public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`:
+    public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`, in the google.rpc.Status of the trailing metadata
+    `grpc-status-details-bin`; google/rpc/status.proto and error_details.proto are not imported here: `make protos-export` puts them
+    beside this contract. The codes and their reasons:
     INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
@@ -131,7 +133,9 @@ class TableServiceServicer:
     """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
 
     A player proves its seat with the token of JoinTable in the metadata `authorization: Bearer <token>`. Without a token the
-    public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`:
+    public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`, in the google.rpc.Status of the trailing metadata
+    `grpc-status-details-bin`; google/rpc/status.proto and error_details.proto are not imported here: `make protos-export` puts them
+    beside this contract. The codes and their reasons:
     INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
@@ -334,7 +338,9 @@ class TableService:
     """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
 
     A player proves its seat with the token of JoinTable in the metadata `authorization: Bearer <token>`. Without a token the
-    public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`:
+    public view is seen. Errors carry one google.rpc.ErrorInfo with domain `buraco`, in the google.rpc.Status of the trailing metadata
+    `grpc-status-details-bin`; google/rpc/status.proto and error_details.proto are not imported here: `make protos-export` puts them
+    beside this contract. The codes and their reasons:
     INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -67,6 +68,8 @@ class Target:
     """Seconds that connecting may take."""
     name: str
     """What the server is told who it is."""
+    files: tuple[str, ...] = ()
+    """Certificates and keys that the URL names."""
 
 
 def parse(rest: str) -> Target:
@@ -83,9 +86,10 @@ def parse(rest: str) -> Target:
         raise StoreUrlError("a postgresql URL cannot have these parameters (in a password, write %3F for ?)")
     if unknown:
         raise StoreUrlError(f"a postgresql URL cannot have the parameter {unknown[0]!r} here")
-    for parameter in sorted(_FILES & parameters.keys()):
-        if not Path(parameters[parameter]).is_file():
-            raise StoreUrlError(f"{parameter} in the postgresql URL names {parameters[parameter]}, which is no file")
+    files = {parameter: parameters[parameter] for parameter in sorted(_FILES & parameters.keys())}
+    for parameter, file in files.items():
+        if not Path(file).is_file():
+            raise StoreUrlError(f"{parameter} in the postgresql URL names {file}, which is no file")
     name = parameters.pop("application_name", "buraco")
     try:
         timeout = float(parameters.pop("connect_timeout", CONNECT_SECONDS))
@@ -93,7 +97,7 @@ def parse(rest: str) -> Target:
         timeout = -1.0
     if not 0 < timeout <= 60:
         raise StoreUrlError("connect_timeout in a postgresql URL has to be a number of seconds up to 60")
-    return Target(url._replace(query=urlencode(parameters)).geturl(), timeout, name)
+    return Target(url._replace(query=urlencode(parameters)).geturl(), timeout, name, tuple(files.values()))
 
 
 async def connect(target: Target) -> Session:
@@ -120,6 +124,9 @@ async def connect(target: Target) -> Session:
             connection.terminate()
         if type(error) is ValueError:
             raise StoreUrlError("the postgresql URL cannot be used: is the port a number?") from None
+        if isinstance(error, ssl.SSLError) and target.files:
+            named = f"{error.reason or error} ({', '.join(target.files)})"
+            raise StoreUnavailable(f"PostgreSQL cannot be reached: {named}") from error
         if isinstance(error, Exception):
             raise translated(error) from error
         raise

@@ -112,7 +112,8 @@ def _tls(parameters: dict[str, str]) -> ssl.SSLContext:
         if cert is not None:
             context.load_cert_chain(cert, key)
     except (OSError, ValueError) as error:
-        raise StoreUrlError(f"the certificates that the rediss URL names cannot be used: {error}") from None
+        files = ", ".join(filter(None, (authority, cert, key)))
+        raise StoreUrlError(f"the certificates that the rediss URL names ({files}) cannot be used: {error}") from None
     if key is not None and cert is None:
         raise StoreUrlError("a rediss URL with a key needs its cert")
     return context

@@ -92,7 +92,7 @@ def stored_version(path: Path) -> int:
     db = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
     try:
         db.execute("BEGIN")
-        return _check_version(db)
+        return _check_version(db, path)
     except sqlite3.DatabaseError as error:
         raise StoreIncompatible(f"{path} cannot be read as a database: {error}") from error
     finally:
@@ -108,7 +108,7 @@ def open_writer(path: Path, patience: float) -> sqlite3.Connection:
     db = _connect(path, patience)
     try:
         db.execute("BEGIN")
-        _check_version(db)
+        _check_version(db, path)
         db.execute("ROLLBACK")
         # Two processes that open a new file at once may refuse each other the change to WAL, without waiting.
         mode = patiently(lambda: db.execute("PRAGMA journal_mode = WAL").fetchone()[0], patience)
@@ -121,7 +121,7 @@ def open_writer(path: Path, patience: float) -> sqlite3.Connection:
         db.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
         db.execute("PRAGMA busy_timeout = 0")  # from here on `patiently` does the waiting
         begin(db, patience)
-        version = _check_version(db)
+        version = _check_version(db, path)
         if version == 0:
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
@@ -194,7 +194,7 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience, check_same_thread=False)
 
 
-def _check_version(db: sqlite3.Connection) -> int:
+def _check_version(db: sqlite3.Connection, path: Path) -> int:
     """The schema version of the database, 0 when it is empty. For a transaction: others may be making the schema."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     (application,) = db.execute("PRAGMA application_id").fetchone()
@@ -202,9 +202,7 @@ def _check_version(db: sqlite3.Connection) -> int:
     if version == application == objects == 0:
         return 0
     if application != _APPLICATION_ID or version < 1:
-        raise StoreIncompatible("the database belongs to another program")
+        raise StoreIncompatible(f"{path} belongs to another program")
     if version > SCHEMA_VERSION:
-        raise StoreIncompatible(
-            f"the database has schema version {version}, and this program knows up to {SCHEMA_VERSION}"
-        )
+        raise StoreIncompatible(f"{path} has schema version {version}, and this program knows up to {SCHEMA_VERSION}")
     return int(version)

@@ -51,10 +51,10 @@ class SqliteStore:
         Raises StoreIncompatible for a file that this version cannot use, StoreUnavailable when it cannot be opened,
         written, or locked in time.
         """
-        writer = WriterThread("buraco-store-writer", partial(open_writer, path, busy_timeout), busy_timeout)
+        writer = WriterThread("buraco-store-writer", path, partial(open_writer, patience=busy_timeout), busy_timeout)
         await writer.start()
         try:
-            reader = ReaderThread("buraco-store-reader", partial(open_reader, path, busy_timeout))
+            reader = ReaderThread("buraco-store-reader", path, partial(open_reader, patience=busy_timeout))
             await reader.start()
         except BaseException:
             await writer.stop()

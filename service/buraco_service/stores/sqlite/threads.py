@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from buraco_service.stores.base import StoreError, StoreUnavailable
@@ -67,7 +68,8 @@ class Job(Generic[T]):
 class DatabaseThread(ABC):
     """A thread that owns one connection. All methods are for the event loop that started it."""
 
-    def __init__(self, name: str, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, name: str, path: Path, connect: Callable[[Path], sqlite3.Connection]) -> None:
+        self._path = path
         self._connect = connect
         self._loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = self._loop.create_future()
@@ -80,7 +82,7 @@ class DatabaseThread(ABC):
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
 
     async def start(self) -> None:
-        """Open the connection. Raises what opening it raised, translated as by `translated`."""
+        """Open the connection. Raises what opening it raised, trouble with the database as StoreUnavailable."""
         self._thread.start()
         try:
             await self._opened
@@ -143,9 +145,9 @@ class DatabaseThread(ABC):
 
     def _main(self) -> None:
         try:
-            db = self._db = self._connect()
+            db = self._db = self._connect(self._path)
         except Exception as error:  # noqa: BLE001 (it is raised where the thread is started)
-            self._tell(_fail, self._opened, translated(error))
+            self._tell(_fail, self._opened, self._translated(error))
             return
         self._tell(_succeed, self._opened)
         try:
@@ -173,9 +175,17 @@ class DatabaseThread(ABC):
                     self._run_batch(db, batch)
                 except Exception as error:  # noqa: BLE001 (the thread has to outlive any job)
                     for job in batch:
-                        job.error = translated(error)
+                        job.error = self._translated(error)
                 if not self._tell(self._deliver, batch):
                     return
+
+    def _translated(self, error: Exception) -> Exception:
+        """Return the error as callers see it: trouble with the database is StoreUnavailable, a mistake stays itself."""
+        if isinstance(error, sqlite3.OperationalError) or type(error) in {sqlite3.DatabaseError, sqlite3.InternalError}:
+            unavailable = StoreUnavailable(f"SQLite: {self._path}: {error}")
+            unavailable.__cause__ = error
+            return unavailable
+        return error
 
     def _tell(self, callback: Callable[..., None], *arguments: Any) -> bool:
         """Have the event loop call back; False when it is closed, so that nobody is there any more."""
@@ -197,15 +207,6 @@ class ReaderThread(DatabaseThread):
                 job.run(db)
         finally:
             roll_back(db)
-
-
-def translated(error: Exception) -> Exception:
-    """The error as callers get to see it: trouble with the database is StoreUnavailable, a mistake stays itself."""
-    if isinstance(error, sqlite3.OperationalError) or type(error) in {sqlite3.DatabaseError, sqlite3.InternalError}:
-        unavailable = StoreUnavailable(f"SQLite: {error}")
-        unavailable.__cause__ = error
-        return unavailable
-    return error
 
 
 def _succeed(future: asyncio.Future[None]) -> None:

@@ -13,10 +13,11 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from buraco_service.stores.sqlite.schema import begin, primary_code, roll_back
-from buraco_service.stores.sqlite.threads import MOST_JOBS, DatabaseThread, Job, translated
+from buraco_service.stores.sqlite.threads import MOST_JOBS, DatabaseThread, Job
 
 _FOR_COMPANY = 0.001
 """Seconds that a batch waits, at most, while there are fewer jobs in it than lately came at a time."""
@@ -42,8 +43,8 @@ class WriterThread(DatabaseThread):
     thread's, and what is submitted meanwhile is the next batch.
     """
 
-    def __init__(self, name: str, connect: Callable[[], sqlite3.Connection], patience: float) -> None:
-        super().__init__(name, connect)
+    def __init__(self, name: str, path: Path, connect: Callable[[Path], sqlite3.Connection], patience: float) -> None:
+        super().__init__(name, path, connect)
         self._patience = patience
         self._threads_turn = False
         self._begun = False
@@ -124,7 +125,7 @@ class WriterThread(DatabaseThread):
                     self._run_alone(db, job)
             else:
                 for job in together:
-                    job.error = translated(error)
+                    job.error = self._translated(error)
 
     def _run_alone(self, db: sqlite3.Connection, job: Job[Any]) -> None:
         try:
@@ -133,7 +134,7 @@ class WriterThread(DatabaseThread):
             else:
                 job.run(db)
         except Exception as error:  # noqa: BLE001 (the job is told)
-            job.error = translated(error)
+            job.error = self._translated(error)
 
     def _transact(self, db: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> None:
         begin(db, self._patience)
