@@ -1,10 +1,14 @@
 """The README says what is true: its tables are made from the code, its programs run."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.local_server import local_server
@@ -15,6 +19,7 @@ from buraco_service.workers.metrics import SupervisorMetrics
 from tests.tools.presets import presets_table
 
 ROOT = Path(__file__).resolve().parent.parent
+GRPCURL = Path(sys.executable).parent / "grpcurl"
 README = (ROOT / "README.md").read_text()
 RULES = (ROOT / "protos/RULES.md").read_text()
 
@@ -119,3 +124,35 @@ def test_the_bot_example_plays_a_match(tmp_path: Path) -> None:
     )
     assert run.returncode == 0, run.stderr
     assert len(json.loads(run.stdout)["deals"]) == 1
+
+
+@pytest.mark.skipif(not GRPCURL.exists(), reason="no grpcurl for this platform")
+def test_the_grpcurl_calls_seat_two_players() -> None:
+    """The grpcurl lines that create and join, pasted into a shell, make a table; the second player gets a seat, too."""
+    lines = next(block for block in blocks("sh") if "fresh()" in block)
+    with local_server() as server:
+
+        def paste(first: str, method: str, *changes: tuple[str, str]) -> Any:
+            define = re.search(r"^fresh\(\).*$", lines, re.MULTILINE)
+            found = re.search(rf"^grpcurl [^\n]*{first}[^\n]*\\\n[^\n]*{method}$", lines, re.MULTILINE)
+            assert define is not None
+            assert found is not None
+            call = found[0].replace("localhost:50051", server.address)
+            for name, value in changes:
+                call = call.replace(name, value)
+            run = subprocess.run(
+                ["bash", "-ec", f"{define[0]}\n{call}"],
+                env=os.environ | {"PATH": f"{GRPCURL.parent}:{os.environ['PATH']}"},
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert run.returncode == 0, run.stderr
+            return json.loads(run.stdout)
+
+        tables = [paste("rule_set_id", "CreateTable")["table"]["id"] for _ in range(2)]
+        assert len(set(tables)) == 2
+        joined = [paste("player_name", "JoinTable", ("<id>", tables[0]), ("Ada", name)) for name in ("Ada", "Blaise")]
+    assert [answer.get("seat", 0) for answer in joined] == [0, 1]
+    assert joined[0]["token"] != joined[1]["token"]

@@ -120,6 +120,12 @@ def failed_precondition(reason: str, message: str, metadata: Mapping[str, str] |
     return rule_broken([(reason, message)], metadata=metadata)
 
 
+def request_id_reused() -> ApiError:
+    """The request id was used before, for another request (ALREADY_EXISTS)."""
+    message = "the request id was used for another request: every request needs one of its own"
+    return ApiError(grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED", message)
+
+
 def stale_revision(current: int, asked: int | None = None) -> ApiError:
     """Another change came first: read the table again (ABORTED). `current` is the table's newest revision."""
     metadata = {"currentRevision": str(current)}

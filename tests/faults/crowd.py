@@ -259,6 +259,14 @@ async def played_meanwhile(crowd: Crowd, fault: Awaitable[None]) -> list[tuple[G
     return [(game, await crowd.settle(game)) for game in games]
 
 
+async def untold(store_url: str, games: Sequence[tuple[Game, Sequence[str]]]) -> set[str]:
+    """The tables that are stored and nobody was told of: a create that was repeated has to have made one table."""
+    store = await open_store(store_url)
+    stored = {table.table_id for table in await store.list(None, 10_000, None)}
+    await store.close()
+    return stored - {game.table_id for game, _ in games}
+
+
 async def verdict(store_url: str, games: Sequence[tuple[Game, Sequence[str]]]) -> list[str]:
     """What is wrong with tables as they are stored, each with the requests that were never carried out."""
     store = await open_store(store_url)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from tests.faults.conftest import MakeReplica
-from tests.faults.crowd import Crowd, played_meanwhile, unlogged, verdict
+from tests.faults.crowd import Crowd, played_meanwhile, unlogged, untold, verdict
 from tests.faults.replicas import Replica
 
 End = Callable[[Replica], Awaitable[object]]
@@ -39,6 +39,7 @@ async def _survived(store_url: str, replicas: Sequence[Replica], end: End, round
         settled = await played_meanwhile(crowd, _ended(crowd, replicas, end, rounds, rng))
     assert crowd.failures, "or nobody was hit"
     assert await verdict(store_url, settled) == [], f"seed {seed}"
+    assert await untold(store_url, settled) == set(), f"seed {seed}"
     return crowd
 
 

@@ -35,7 +35,7 @@ def missing() -> str | None:
 
 
 _EMPTY = """
-DELETE FROM buraco.tables; DELETE FROM buraco.creations; DELETE FROM buraco.log; DELETE FROM buraco.requests;
+DELETE FROM buraco.tables; DELETE FROM buraco.log; DELETE FROM buraco.requests;
 DELETE FROM buraco.records
 """
 

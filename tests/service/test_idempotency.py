@@ -1,18 +1,28 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 from buraco.v1 import table_service_pb2 as pb
-from buraco_rules.moves import DrawStock
+from buraco_rules.moves import DrawStock, Move, TakePile
+from buraco_service.access.api_keys import ApiKey
+from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
+from buraco_service.codec.rule_sets import rule_set_to_pb
+from buraco_service.errors import ApiError
+from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import KEPT_REQUESTS, PRUNE_STEP
+from buraco_service.stores.urls import open_store
+from buraco_service.tables.tables import Tables
 from tests.service.refusals import gathered, refused
-from tests.service.scripts import dealt, plain_turn, steps_to, submitted, turns
+from tests.service.scripts import CLASSIC, dealt, plain_turn, short_rules, steps_to, submitted, turns
 from tests.service.serving import (
+    KEY,
     RULE_SET,
     SEED,
     Player,
@@ -21,13 +31,13 @@ from tests.service.serving import (
     get,
     join,
     join_raw,
-    moves_to_pb,
     new_id,
     serving,
     start,
     unchanged,
 )
 
+REUSED = ("ALREADY_EXISTS", "REQUEST_ID_REUSED")
 Call = Callable[[Replica, str], Awaitable[Any]]
 
 
@@ -130,7 +140,6 @@ async def test_repeat_after_more_has_happened(replica: Replica) -> None:
     await players[1 - turn.seat].submit(DrawStock())
     with unchanged(replica):
         assert await players[turn.seat].submit(*turn.moves, request_id=request_id, revision=3) == first
-        assert await players[turn.seat].submit(DrawStock(), request_id=request_id) == first
 
 
 async def test_refusals_are_not_remembered(replica: Replica) -> None:
@@ -194,53 +203,192 @@ async def test_call_and_stream_at_the_same_time(replica: Replica) -> None:
     assert (await get(replica, player.table_id)).revision == 4
 
 
-async def test_same_id_for_another_seat(replica: Replica) -> None:
-    """A request id that another seat has used is a new request: it shows nothing of the other's answer."""
+async def _assert_reused(call: Awaitable[Any]) -> None:
+    assert (await refused(call)).short == REUSED
+
+
+CREATE: dict[str, Any] = {"rule_set_id": RULE_SET, "seats": 2, "target_score": 100, "stake": 5, "seed": SEED}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rule_set_id": "burraco"},
+        {"rule_set_id": None, "rule_set": rule_set_to_pb(short_rules(6))},
+        {"seats": 4},
+        {"target_score": 0},
+        {"target_score": None},
+        {"stake": 0},
+        {"seed": bytes(32)},
+        {"seed": None},
+    ],
+    ids=str,
+)
+async def test_another_create(replica: Replica, change: dict[str, Any]) -> None:
+    """A table is not another one because it has the id of its request."""
+    request_id = new_id()
+    first = await create(replica, request_id=request_id, **CREATE)
+    with unchanged(replica):
+        request = pb.CreateTableRequest(request_id=request_id, **CREATE | change)
+        await _assert_reused(replica.tables.CreateTable(request))
+        assert await create(replica, request_id=request_id, **CREATE) == first
+
+
+async def test_same_create_in_other_words(replica: Replica) -> None:
+    """A create says the same with a preset's rules as with its id, and with a default as without it."""
+    request_id = new_id()
+    asked: dict[str, Any] = {"rule_set_id": RULE_SET, "seats": 2, "request_id": request_id}
+    first = await replica.tables.CreateTable(pb.CreateTableRequest(**asked))
+    words: list[dict[str, Any]] = [
+        {"rule_set_id": None, "rule_set": rule_set_to_pb(CLASSIC)},
+        {"target_score": CLASSIC.usual_targets[0], "stake": 0},
+        {"request_id": request_id.upper()},
+    ]
+    with unchanged(replica):
+        for said in words:
+            assert await replica.tables.CreateTable(pb.CreateTableRequest(**asked | said)) == first
+
+
+@pytest.mark.parametrize("change", [{"seat": 0}, {"seat": None}, {"player_name": "Bo"}, {"entropy": b"mine"}], ids=str)
+async def test_another_join(replica: Replica, change: dict[str, Any]) -> None:
+    """Whoever comes with the id of another's join gets no seat, and above all not the other's token."""
+    table = await create(replica)
+    request: dict[str, Any] = {"request_id": new_id(), "seat": 1, "player_name": "Ada", "entropy": b""}
+    first = await join_raw(replica, table.id, **request)
+    with unchanged(replica):
+        await _assert_reused(join_raw(replica, table.id, **request | change))
+        assert await join_raw(replica, table.id, **request) == first
+
+
+async def test_another_submit(replica: Replica) -> None:
+    """Moves or a revision other than those of the id are refused, by call and on the stream, and the stream goes on."""
+    players = await start(replica)
+    draw, discard = plain_turn(dealt()).moves
+    player = players[dealt().seat_to_move]
+    request_id = new_id()
+    first = await player.submit(draw, request_id=request_id, revision=3)
+    stream = await player.play()
+    await stream.expect("state")
+    others: list[tuple[tuple[Move, ...], int | None]] = [
+        ((discard,), 3),
+        ((discard,), 4),
+        ((discard,), None),
+        ((draw, discard), 3),
+        ((draw, draw), 3),
+        ((TakePile(),), 3),
+        ((draw,), 2),
+        ((draw,), 4),
+        ((draw,), None),
+    ]
+    with unchanged(replica):
+        for moves, revision in others:
+            await _assert_reused(player.submit(*moves, request_id=request_id, revision=revision))
+            await stream.submit(*moves, request_id=request_id, revision=revision)
+            error = await stream.denied(request_id)
+            assert (error.code, error.reason) == (grpc.StatusCode.ALREADY_EXISTS.value[0], REUSED[1])
+        await _assert_reused(player.undo(request_id=request_id))
+        await stream.undo(request_id=request_id)
+        assert (await stream.denied(request_id)).reason == REUSED[1]
+        await stream.submit(draw, request_id=request_id, revision=3)
+        assert (await stream.accepted(request_id)).revision == first.revision
+    await stream.submit(discard)
+    assert (await stream.expect("answer")).accepted.revision == 5
+
+
+async def test_another_undo(replica: Replica) -> None:
+    """An undo meant for another revision is another one, and moves are none."""
+    steps = steps_to(lambda deal: len(deal.turn.undo) == 1, dealt(), random.Random(3))
+    players = await start(replica)
+    await submitted(players, turns(steps))
+    player = players[steps[-1].seat]
+    request_id = new_id()
+    first = await player.undo(request_id=request_id)
+    with unchanged(replica):
+        await _assert_reused(player.undo(request_id=request_id, revision=first.revision - 1))
+        await _assert_reused(player.submit(DrawStock(), request_id=request_id))
+        assert await player.undo(request_id=request_id) == first
+
+
+async def test_another_seat(replica: Replica) -> None:
+    """A request id that another seat has used shows nothing of the other's answer."""
     players = await start(replica)
     turn = plain_turn(dealt())
     request_id = new_id()
     first = await players[turn.seat].submit(turn.moves[0], request_id=request_id)
     assert first.events[0].drew.card
     other = players[1 - turn.seat]
-    assert (await refused(other.submit(DrawStock(), request_id=request_id))).reason == "NOT_YOUR_TURN"
-    await players[turn.seat].submit(turn.moves[1])
-    assert (await other.submit(DrawStock(), request_id=request_id)).revision == 6
-
-
-async def test_same_id_for_another_method(replica: Replica) -> None:
-    """A request id used for one method is new to another one, of the same seat too."""
-    table = await create(replica)
-    request_id = new_id()
-    assert (await create(replica, request_id=request_id)).id != table.id
-    joined = await join_raw(replica, table.id, request_id=request_id)
-    player = Player(replica, table.id, joined.seat, joined.token)
     with unchanged(replica):
-        assert (await refused(player.submit(DrawStock(), request_id=request_id))).reason == "TABLE_NOT_PLAYING"
-        assert (await refused(player.undo(request_id=request_id))).reason == "TABLE_NOT_PLAYING"
-    left = await player.leave(request_id)
-    assert left.table.revision == 3
-    assert not left.table.seats[0].player_name
+        await _assert_reused(other.submit(turn.moves[0], request_id=request_id))
+        await _assert_reused(other.leave(request_id))
+        stream = await other.play()
+        await stream.expect("state")
+        await stream.submit(turn.moves[0], request_id=request_id)
+        assert (await stream.denied(request_id)).reason == REUSED[1]
 
 
-async def test_same_id_for_submit_and_undo(replica: Replica) -> None:
-    """An undo is no repeat of the play with the same id."""
+async def test_another_api_key(tmp_path: Path) -> None:
+    """Creates and joins are their API key's, by its name: whoever comes with another one, or none, gets no answer."""
+    secrets = [("one", "the first secret of one"), ("one", "the next secret of one"), ("two", "the secret of another")]
+    keys = tuple([ApiKey.of(name, secret.encode()) for name, secret in secrets])
+    one, renewed, two = [(("x-api-key", secret),) for _, secret in secrets]
+    request_id = new_id()
+    async with serving(tmp_path / "tables.db", api_keys=keys) as replica:
+        table = await create(replica, request_id=request_id, metadata=one)
+        assert await create(replica, request_id=request_id, metadata=renewed) == table
+        joining = pb.JoinTableRequest(table_id=table.id, player_name="Ada", request_id=new_id())
+        first = await replica.tables.JoinTable(joining, metadata=one)
+        by_nobody = await join_raw(replica, table.id, request_id=(unkeyed := new_id()))
+        with unchanged(replica):
+            await _assert_reused(create(replica, request_id=request_id, metadata=two))
+            for metadata in (two, ()):
+                await _assert_reused(replica.tables.JoinTable(joining, metadata=metadata))
+            assert await replica.tables.JoinTable(joining, metadata=renewed) == first
+            joining.request_id = unkeyed
+            await _assert_reused(replica.tables.JoinTable(joining, metadata=one))
+            assert await join_raw(replica, table.id, request_id=unkeyed) == by_nobody
+
+
+async def test_another_method(replica: Replica) -> None:
+    """At one table an id is one request's, whatever the methods are, the table's create included."""
     steps = steps_to(lambda deal: len(deal.turn.undo) == 1, dealt(), random.Random(3))
-    players = await start(replica)
+    created, joined, played, undone, left = [new_id() for _ in range(5)]
+    table = await create(replica, request_id=created)
+    players = [await join(replica, table.id, request_id=joined), await join(replica, table.id, player_name="Bo")]
     player = players[steps[-1].seat]
     *before, last = turns(steps)
     await submitted(players, before)
-    request_id = new_id()
-    played = await player.submit(*last.moves, request_id=request_id)
-    undone = await player.undo(request_id=request_id)
-    assert undone.revision == played.revision + 1
-    assert [event.WhichOneof("event") for event in undone.events] == ["undone"]
-    stream = await player.play()
-    await stream.expect("state")
+    await player.submit(*last.moves, request_id=played)
+    await player.undo(request_id=undone)
+    calls: dict[str, Callable[[str], Awaitable[Any]]] = {
+        joined: lambda request_id: join_raw(replica, table.id, request_id=request_id),
+        played: lambda request_id: player.submit(*last.moves, request_id=request_id),
+        undone: lambda request_id: player.undo(request_id=request_id),
+        left: player.leave,
+    }
     with unchanged(replica):
-        await stream.undo(request_id=request_id)
-        assert (await stream.accepted(request_id)).revision == undone.revision
-        await stream.submit(*last.moves, request_id=request_id)
-        assert (await stream.accepted(request_id)).revision == played.revision
+        for used in (created, joined, played, undone):
+            for own, call in calls.items():
+                if own != used:
+                    await _assert_reused(call(used))
+    await player.leave(left)
+    with unchanged(replica):
+        await _assert_reused(join_raw(replica, table.id, request_id=left))
+    # Elsewhere they are as good as new.
+    other = await create(replica, request_id=joined)
+    assert other.id != table.id
+    assert (await join_raw(replica, other.id, request_id=created)).table.revision == 2
+
+
+async def test_another_request_after_a_refusal(replica: Replica) -> None:
+    """The id of a request that was refused is free."""
+    players = await start(replica)
+    draw, discard = plain_turn(dealt()).moves
+    player = players[dealt().seat_to_move]
+    request_id = new_id()
+    assert (await refused(player.submit(discard, request_id=request_id))).reason == "NOT_DRAWN"
+    assert (await player.submit(draw, request_id=request_id)).revision == 4
+    with unchanged(replica):
+        await _assert_reused(player.submit(discard, request_id=request_id))
 
 
 async def test_same_id_at_another_table(replica: Replica) -> None:
@@ -267,7 +415,7 @@ async def test_same_id_after_the_seat_changed_hands(replica: Replica) -> None:
     await players[seat].leave()
     substitute = await join(replica, players[0].table_id, player_name="Sub")
     discard = plain_turn(dealt()).moves[1]
-    assert (await refused(substitute.submit(DrawStock(), request_id=first_id))).reason == "ALREADY_DRAWN"
+    await _assert_reused(substitute.submit(DrawStock(), request_id=first_id))
     await substitute.submit(discard, request_id=second_id)
     with unchanged(replica):
         refusal = await refused(players[seat].submit(discard, request_id=second_id))
@@ -317,14 +465,37 @@ async def test_how_long_requests_are_remembered(replica: Replica) -> None:
     assert await join_raw(replica, table.id, request_id=joins[0][0]) != joins[0][1]
 
 
-async def test_moves_are_not_compared(replica: Replica) -> None:
-    """What makes a repeat is the id alone: other moves under it are not played."""
-    players = await start(replica)
-    turn = plain_turn(dealt())
+async def test_created_anew(sqlite_url: str) -> None:
+    """A table that expired and was created anew by its request is what it is now, also where the old one was known.
+
+    Neither replica takes the one for the other, although both have come to the same revision.
+    """
+    store = await open_store(sqlite_url)
+    now = [time.time()]
+    here, there = [
+        Tables(store, SeatTokens((KEY,), 10_000), Metrics(), clock=lambda: now[0], table_ttl=60) for _ in range(2)
+    ]
     request_id = new_id()
-    first = await players[turn.seat].submit(turn.moves[0], request_id=request_id)
-    request = pb.SubmitMovesRequest(
-        table_id=players[0].table_id, moves=moves_to_pb(turn.moves[1:]), request_id=request_id
-    )
-    with unchanged(replica):
-        assert await replica.tables.SubmitMoves(request, metadata=players[turn.seat].metadata) == first
+
+    async def created(at: Tables, stake: int) -> str:
+        given: dict[str, Any] = {"master_seed": SEED, "seeded_by_creator": True, "request_id": request_id}
+        return (await at.create(CLASSIC, 2, target_score=0, stake=stake, **given)).table.id
+
+    async def joined(at: Tables, name: str) -> SeatClaims:
+        return at.tokens.verify((await at.join(table_id, None, name, b"", new_id())).token, now[0])
+
+    table_id = await created(here, stake=1)
+    gone = await joined(here, "Ada")
+    assert (await there.get(table_id)).revision == 2
+    now[0] += 61
+    assert await store.expire(now[0] - 60, 10) == 1
+    assert await created(there, stake=2) == table_id
+    player = await joined(there, "Bo")
+    for at in (here, there):
+        with pytest.raises(ApiError) as caught:
+            await at.leave(table_id, gone, new_id())
+        assert caught.value.reason == "SEAT_NOT_YOURS"
+        table = await at.get(table_id)
+        assert (table.revision, table.stake, table.seats[0].player_name) == (2, 2, "Bo")
+    assert (await here.leave(table_id, player, new_id())).table.revision == 3
+    await store.close()

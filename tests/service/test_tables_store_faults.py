@@ -26,7 +26,7 @@ from tests.service.serving import (
 )
 
 AWAY = ("UNAVAILABLE", "STORE_UNAVAILABLE")
-METHODS = ("create", "created", "load", "revision", "commit", "remembered", "log", "records", "list")
+METHODS = ("create", "load", "revision", "commit", "remembered", "log", "records", "list")
 
 
 @pytest.fixture

@@ -49,8 +49,7 @@ def begun(seats: int = 2, rules: RuleSet = CLASSIC, *, target: int = 0, stake: i
     """A table whose match has begun."""
     table = opened(seats, rules, target=target, stake=stake)
     for seat in range(seats):
-        change, _ = changes.join(table, seat, f"player {seat}", b"", f"token {seat}", NOW)
-        table = change.table
+        table = changes.join(table, seat, f"player {seat}", b"", f"token {seat}", NOW).table
     return table
 
 
@@ -160,7 +159,7 @@ def test_seats_are_independent_values() -> None:
     """A seat given back in a running match keeps nothing of its player but what was mixed into the shuffles."""
     table = opened()
     for seat in (0, 1):
-        table = changes.join(table, seat, "Ada", b"mine", "token", NOW)[0].table
+        table = changes.join(table, seat, "Ada", b"mine", "token", NOW).table
     left = changes.leave(table, 1, NOW + 1).table
     assert left.seats[1] == Seat(entropy=b"mine")
     assert left.seats[0] == table.seats[0]
@@ -219,7 +218,7 @@ def test_corrupt_table(data: bytes) -> None:
 def test_public_form_tells_no_secret() -> None:
     """What everybody may see of a table holds neither its seeds nor its tokens nor what players added."""
     table = opened()
-    change, _ = changes.join(table, 1, "Ada", b"entropy of Ada", "token of Ada", NOW)
+    change = changes.join(table, 1, "Ada", b"entropy of Ada", "token of Ada", NOW)
     data = table_to_pb(change.table).SerializeToString()
     for secret in (SEED, server_seed(SEED, 1), b"entropy of Ada", b"token of Ada"):
         assert secret in encode(change.table) or secret == server_seed(SEED, 1)

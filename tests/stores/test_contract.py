@@ -53,7 +53,7 @@ async def test_payloads_come_back_byte_by_byte(store: Store, payload: bytes) -> 
     )
     assert (await store.load("t")).state == payload
     assert await store.log("t", 0, 10) == [LogEntry(1, payload), LogEntry(2, payload)]
-    assert await store.created("make") == ("t", payload)
+    assert await store.remembered("t", "make") == Remembered(1, payload)
     assert await store.remembered("t", "r") == Remembered(2, payload)
     assert await store.records("t", 0, 10) == [(1, payload)]
 
@@ -61,10 +61,9 @@ async def test_payloads_come_back_byte_by_byte(store: Store, payload: bytes) -> 
 @pytest.mark.parametrize("table_id", ODD_IDS)
 async def test_any_text_within_limits_is_an_id(store: Store, table_id: str) -> None:
     """Ids of tables and requests are told apart by every character."""
-    await create(store, table_id, request_id=table_id)
+    await create(store, table_id)
     await store.commit(step(table_id, 1, request_id=table_id))
     assert (await store.load(table_id)).table_id == table_id
-    assert await store.created(table_id) == (table_id, b"answer 1")
     assert await store.remembered(table_id, table_id) == Remembered(2, b"answer 2")
 
 
@@ -76,41 +75,75 @@ async def test_taken_id_is_refused(store: Store) -> None:
     assert caught.value.table_id == "t"
     assert await store.load("t") == Stored("t", 1, b"state 1", "waiting", 1000.0, 1000.0)
     assert await store.log("t", 0, 10) == [LogEntry(1, b"entry 1")]
-    assert await store.created("second") is None
+    assert await store.remembered("t", "second") is None
 
 
-async def test_create_is_remembered_among_all_tables(store: Store) -> None:
-    """A repeat of create gets the first one's table and answer, also when it asks for another id or the same."""
-    await create(store, "first", request_id="make")
-    assert await store.created("make") == ("first", b"answer 1")
-    for table_id in ("other", "first"):
+async def test_repeated_create(store: Store) -> None:
+    """A repeat of create gets the first answer, also when the table has moved on, and changes nothing."""
+    await create(store, "t", request_id="make")
+    for revision in (1, 2):
         with pytest.raises(AlreadyRemembered) as caught:
-            await create(store, table_id, request_id="make")
-        assert caught.value.table_id == "first"
-        assert caught.value.remembered == Remembered(1, b"answer 1")
-    with pytest.raises(TableNotFound):
-        await store.load("other")
+            await store.create(NewTable("t", b"other", "other", 9.0, b"other", "make", b"other", "ann"))
+        assert (caught.value.table_id, caught.value.remembered) == ("t", Remembered(1, b"answer 1"))
+        assert await store.remembered("t", "make") == Remembered(1, b"answer 1")
+        assert await store.load("t") == Stored(
+            *("t", revision, b"state %d" % revision, ("waiting", "playing")[revision - 1]),
+            *(1000.0, 1000.0 * revision),
+        )
+        assert await store.owned("ann", "other") == 0
+        if revision == 1:
+            await store.commit(step("t", 1, request_id="a commit"))
 
 
-async def test_unknown_create_is_not_remembered(store: Store) -> None:
-    """Neither a request id never used, nor a create without one, nor a commit's is a create's."""
+async def test_create_under_the_id_of_a_commit(store: Store) -> None:
+    """The request of a commit did not create the table."""
     await create(store, "t")
     await store.commit(step("t", 1, request_id="a commit"))
-    for request_id in ("never", "a commit", "", "x" * (MAX_ID_LENGTH + 1), "nul \0"):
-        assert await store.created(request_id) is None
+    with pytest.raises(TableExists):
+        await create(store, "t", request_id="a commit")
+
+
+async def test_commit_under_the_id_of_the_create(store: Store) -> None:
+    """The request that created the table is no other's at that table, and it may be at another one."""
+    await create(store, "t", request_id="make")
+    await create(store, "other")
+    with pytest.raises(AlreadyRemembered) as caught:
+        await store.commit(step("t", 1, request_id="make"))
+    assert caught.value.remembered == Remembered(1, b"answer 1")
+    assert await store.commit(step("other", 1, request_id="make")) == 2
+    assert await store.remembered("other", "make") == Remembered(2, b"answer 2")
+    with pytest.raises(AlreadyRemembered):
+        await create(store, "t", request_id="make")
 
 
 async def test_one_of_racing_creates_wins(store_factory: StoreFactory) -> None:
-    """Of many creates with one request id, on two replicas, one makes its table and the others are led to it."""
+    """Of many creates with one request id, on two replicas, one makes the table and the others get its answer."""
     replicas = [await store_factory(), await store_factory()]
+    tables = [NewTable("t", b"%d" % i, "waiting", 1000.0, b"%d" % i, "make", b"%d" % i, "ann") for i in range(20)]
     results = await asyncio.gather(
-        *[create(replicas[i % 2], f"t{i}", request_id="make") for i in range(20)], return_exceptions=True
+        *[replicas[i % 2].create(table) for i, table in enumerate(tables)], return_exceptions=True
     )
-    (winner,) = [f"t{i}" for i, result in enumerate(results) if result is None]
+    (winner,) = [table for table, result in zip(tables, results, strict=True) if result is None]
     losers = [result for result in results if result is not None]
     assert [type(error) for error in losers] == [AlreadyRemembered] * 19
-    assert {error.table_id for error in losers if isinstance(error, AlreadyRemembered)} == {winner}
-    assert [stored.table_id for stored in await replicas[0].list(None, 100, None)] == [winner]
+    first = Remembered(1, winner.answer)
+    assert {error.remembered for error in losers if isinstance(error, AlreadyRemembered)} == {first}
+    assert (await replicas[1].load("t")).state == winner.state
+    assert await replicas[0].log("t", 0, 10) == [LogEntry(1, winner.entry)]
+    assert await replicas[0].owned("ann", "waiting") == 1
+
+
+async def test_one_of_many_request_ids(store: Store) -> None:
+    """Asked for several ids at once, what is remembered of any of them is found; impossible ids are among none."""
+    await create(store, "t", request_id="make")
+    await advance(store, "t", 2, 3)
+    for asked, found in (
+        (("never", "make"), Remembered(1, b"answer 1")),
+        (("nul \0", "", "request 3", "never"), Remembered(3, b"answer 3")),
+        (("never", "nor this", "nul \0"), None),
+        ((), None),
+    ):
+        assert await store.remembered("t", *asked) == found
 
 
 # ---- commit ----
@@ -172,14 +205,13 @@ async def test_repeated_request_gets_its_first_answer(store: Store) -> None:
 
 
 async def test_requests_are_remembered_by_table(store: Store) -> None:
-    """The same request id may be committed once to every table, and a create's does not count."""
+    """The same request id may be committed once to every table."""
     for table_id in ("a", "b"):
         await create(store, table_id, request_id=f"make {table_id}")
         assert await store.commit(step(table_id, 1, request_id="r", answer=table_id.encode())) == 2
     assert await store.remembered("a", "r") == Remembered(2, b"a")
     assert await store.remembered("b", "r") == Remembered(2, b"b")
-    assert await store.remembered("a", "make a") is None
-    assert await store.commit(step("a", 2, request_id="make a")) == 3
+    assert await store.commit(step("b", 2, request_id="make a")) == 3
 
 
 async def test_commits_without_request_id_are_not_remembered(store: Store) -> None:
@@ -200,7 +232,9 @@ async def test_newest_requests_are_remembered_and_old_ones_forgotten(store: Stor
     assert await store.remembered("t", f"request {oldest_kept}") is not None
     assert await store.remembered("t", f"request {oldest_kept - PRUNE_STEP}") is None
     assert await store.remembered("t", "request 2") is None
-    assert await store.created("make") == ("t", b"answer 1")
+    assert await store.remembered("t", "make") == Remembered(1, b"answer 1")
+    with pytest.raises(AlreadyRemembered):
+        await create(store, "t", request_id="make")
 
 
 @pytest.mark.parametrize(("table_id", "request_id"), [("t", "never"), ("no table", "r"), ("", "r"), ("t", "\0")])
@@ -449,7 +483,7 @@ async def test_refused_create_is_not_counted(store: Store) -> None:
     with pytest.raises(TableExists):
         await store.create(NewTable("t", b"state", "waiting", 1.0, b"entry", "other", b"answer", "ann"))
     with pytest.raises(AlreadyRemembered):
-        await store.create(NewTable("t2", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann"))
+        await store.create(NewTable("t", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann"))
     assert await store.owned("ann", "waiting") == 1
 
 
@@ -496,7 +530,7 @@ async def test_expired_table_goes_whole(store: Store) -> None:
         with pytest.raises(TableNotFound):
             await store.commit(step(table_id, 2))
         assert await store.remembered(table_id, "r") is None
-        assert await store.created(f"make {table_id}") is None
+        assert await store.remembered(table_id, f"make {table_id}") is None
 
         await create(store, table_id, request_id=f"make {table_id}")
         assert await store.commit(step(table_id, 1, request_id="r")) == 2
@@ -506,7 +540,7 @@ async def test_expired_table_goes_whole(store: Store) -> None:
         assert await store.remembered(table_id, "r") == Remembered(2, b"answer 2")
         assert await store.records(table_id, 0, 10) == [(1, b"deal")]
         assert len(await store.log(table_id, 0, 10)) == 2
-        assert await store.created(f"make {table_id}") == (table_id, b"answer 1")
+        assert await store.remembered(table_id, f"make {table_id}") == Remembered(1, b"answer 1")
 
 
 async def test_replicas_may_expire_at_once(store_factory: StoreFactory) -> None:
@@ -759,7 +793,6 @@ async def test_closed_store_refuses(store: Store) -> None:
     calls: builtins.list[Callable[[], Awaitable[object]]] = [
         *_questions_about(store, "t"),
         lambda: create(store, "new"),
-        lambda: store.created("r"),
         lambda: store.owned("ann", "waiting"),
         lambda: store.count("waiting"),
         lambda: store.remembered("t", "r"),

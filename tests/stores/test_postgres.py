@@ -259,7 +259,7 @@ async def test_trouble_of_the_server_is_unavailable(
             await store.create(NewTable("new", b"", "new", 1.0, b"bad", "make", b""))
     assert await store.revision("t") == 1
     assert await store.remembered("t", "r") is None
-    assert await store.created("make") is None
+    assert await store.remembered("new", "make") is None
     assert await store.commit(step("t", 1)) == 2
 
 

@@ -55,7 +55,7 @@ async def test_everything_lies_under_the_prefix(valkey: Valkey, open_at: OpenAt)
     assert {key.partition(b":")[0] for key in set(valkey.command("KEYS", "*")) - before} == {b"one"}
     with pytest.raises(TableNotFound):
         await other.load("t")
-    assert await other.created("make") is None
+    assert await other.remembered("t", "make", "r") is None
     assert await other.list(None, 10, None) == []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from buraco_service.stores.base import StoreIncompatible, StoreUnavailable
+from buraco_service.stores.base import Remembered, StoreIncompatible, StoreUnavailable
 from buraco_service.stores.redis.keys import BUCKETS, SLOTS, Keys, bucket_of, slot_of
 from tests.servers.valkey import Cluster, missing, replicate, running_cluster, running_node
 from tests.stores.conftest import OpenAt
@@ -105,7 +105,7 @@ async def test_slots_move_while_tables_are_played(
     last = committed + 1
     await advance(other, "t", last, last)
     assert await soon(following) == list(range(1, last + 1))
-    assert await store.created("make") == ("t", b"answer 1")
+    assert await store.remembered("t", "make") == Remembered(1, b"answer 1")
 
 
 async def test_calls_wait_for_a_slot_that_is_moving(

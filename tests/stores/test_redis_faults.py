@@ -36,7 +36,7 @@ async def test_server_is_killed_and_comes_back(server: Valkey, open_at: OpenAt) 
     server.start()
     assert await until_answered(store, "t") == 20
     assert await store.remembered("t", "request 20") == Remembered(20, b"answer 20")
-    assert await store.created("make") == ("t", b"answer 1")
+    assert await store.remembered("t", "make") == Remembered(1, b"answer 1")
     await advance(store, "t", 21, 25)
 
 
@@ -142,7 +142,7 @@ async def test_full_server_refuses_writes_whole(server: Valkey, open_at: OpenAt)
     assert await (await open_at(server.url)).load("t") == before
     assert len(await store.log("t", 0, 10)) == 1
     assert await store.remembered("t", "r") is None
-    assert await store.created("make") is None
+    assert await store.remembered("new", "make") is None
     assert await store.records("t", 0, 10) == []
     assert [stored.table_id for stored in await store.list(None, 10, None)] == ["old", "t"]
     assert await store.expire(5000.0, 10) == 1
@@ -168,7 +168,7 @@ async def test_replica_takes_over(server: Valkey, open_at: OpenAt, tmp_path: Pat
             assert await until_answered(store, "t") == 10
             while await soon(subscription.changed()) is not None:
                 pass
-        assert await store.created("make") == ("t", b"answer 1")
+        assert await store.remembered("t", "make") == Remembered(1, b"answer 1")
         follower = await open_at(f"redis://127.0.0.1:{server.port},127.0.0.1:{replica.port}")
         assert await follower.commit(step("t", 10)) == 11
 

@@ -14,7 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from buraco_service.stores.base import NewTable, RevisionConflict, StoreError, StoreIncompatible, StoreUnavailable
+from buraco_service.stores.base import (
+    NewTable,
+    Remembered,
+    RevisionConflict,
+    StoreError,
+    StoreIncompatible,
+    StoreUnavailable,
+)
 from buraco_service.stores.limits import MAX_NUMBER
 from buraco_service.stores.sqlite import poll, writer
 from buraco_service.stores.sqlite.schema import SCHEMA_VERSION, stored_version
@@ -215,7 +222,7 @@ async def test_full_disk_leaves_nothing_half_written(store: SqliteStore) -> None
         await assert_untouched(store, "t", 3)
     with pytest.raises(StoreUnavailable, match="full"):
         await store.create(NewTable("new", bytes(100_000), "waiting", 1.0, b"", "make", b""))
-    assert await store.created("make") is None
+    assert await store.remembered("new", "make") is None
     await on_writer(store, "PRAGMA max_page_count = 1000000")
     assert await store.commit(large) == 4
     assert len((await store.load("t")).state) == 100_000
@@ -306,7 +313,7 @@ async def test_tables_are_there_after_reopening(file: Path) -> None:
     assert os.listdir(file.parent) == [file.name]  # noqa: PTH208 (pathlib is not for coroutines)
     store = await SqliteStore.open(file)
     await assert_untouched(store, "t", 10)
-    assert await store.created("make") == ("t", b"answer 1")
+    assert await store.remembered("t", "make") == Remembered(1, b"answer 1")
     await store.close()
 
 
@@ -340,24 +347,6 @@ async def test_unknown_schema_is_refused(file: Path, statements: str, message: s
     with pytest.raises(StoreIncompatible, match=f"^{re.escape(str(file))} .*{message}"):
         stored_version(file)
     assert content(file) == before
-
-
-async def test_older_schema_is_brought_up_to_date(file: Path) -> None:
-    """A database of the first version is used as it is; what came later has no value in it."""
-    store = await SqliteStore.open(file)
-    await create(store, "t")
-    await store.close()
-    with contextlib.closing(sqlite3.connect(file)) as db:
-        db.executescript("DROP INDEX tables_by_owner; ALTER TABLE tables DROP COLUMN owner; PRAGMA user_version = 1")
-    for _ in range(2):
-        store = await SqliteStore.open(file)
-        assert (await store.load("t")).state == b"state 1"
-        await store.close()
-    store = await SqliteStore.open(file)
-    assert await store.owned("ann", "waiting") == 0
-    await store.create(NewTable("u", b"state", "waiting", 1.0, b"entry", None, b"answer", "ann"))
-    assert await store.owned("ann", "waiting") == 1
-    await store.close()
 
 
 async def test_database_of_another_program_is_refused(file: Path) -> None:

@@ -32,8 +32,8 @@ class BuracoClient:
     It must be made inside a running event loop and belongs to it. Calls raise BuracoErrors. Where nothing
     else is said, every call takes `timeout`, its deadline in seconds (absent: the client's), within which it
     is tried again while the service is away. Mutating calls take a `request_id`, a UUID (absent: a new one),
-    and every error of theirs carries it: calling again with the same id carries out at most once, and
-    answers what the first call would have answered.
+    and every error of theirs carries it: the same call again with the same id carries out at most once, and
+    answers what the first call would have answered. Another call with that id raises RequestIdReused.
     """
 
     def __init__(

@@ -84,6 +84,10 @@ class RevisionStale(BuracoError):
     """The table is past the revision the moves were meant for: look at it again."""
 
 
+class RequestIdReused(BuracoError):
+    """Another request was carried out under this `request_id`; this one was not."""
+
+
 class TableUnknown(BuracoError):
     """There is no such table."""
 
@@ -123,6 +127,7 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "TOO_MANY_REVERSALS": TableRefused,
     "TABLE_FINISHED": TableRefused,
     "REVISION_STALE": RevisionStale,
+    "REQUEST_ID_REUSED": RequestIdReused,
     "TABLE_UNKNOWN": TableUnknown,
     "TOKEN_MISSING": TokenRejected,
     "TOKEN_INVALID": TokenRejected,

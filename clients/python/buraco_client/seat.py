@@ -23,8 +23,8 @@ class Seat:
     Every call takes `timeout`, its deadline in seconds (absent: the client's), and raises BuracoErrors:
     TokenRejected or SeatNotYours when the token does not hold the seat (any more), TableUnknown,
     Unavailable, DeadlineExceeded. Mutating calls take a `request_id`, a UUID (absent: a new one), and every
-    error of theirs carries it: calling again with the same id carries out at most once, and answers what the
-    first call would have answered.
+    error of theirs carries it: the same call again with the same id carries out at most once, and answers
+    what the first call would have answered. Another call with that id raises RequestIdReused.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class Application:
 def compose(settings: Settings, metrics: Metrics, store: Store, tokens: SeatTokens) -> Application:
     """Wires the services. Nothing else in the program knows them all."""
     rules = RulesServicer(metrics)
-    tables = Tables(store, tokens, metrics, most_owned=settings.max_key_tables)
+    tables = Tables(store, tokens, metrics, most_owned=settings.max_key_tables, table_ttl=settings.table_ttl)
     feeds = Feeds(tables, heartbeat=settings.heartbeat, longest=settings.max_stream_age)
     table = TableServicer(tables, feeds)
     return Application(

@@ -106,7 +106,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         table_id = table_id_of(request.table_id, problems)
         problems.refuse()
         seat = request.seat if request.HasField("seat") else None
-        return await self._tables.join(table_id, seat, name, request.entropy, request_id)
+        return await self._tables.join(table_id, seat, name, request.entropy, request_id, current_caller())
 
     async def RenewToken(self, request: pb.RenewTokenRequest, context: Context) -> pb.RenewTokenResponse:
         """See the contract."""

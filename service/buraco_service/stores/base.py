@@ -14,7 +14,9 @@ from types import TracebackType
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 KEPT_REQUESTS = 512
-"""Of how many of a table's newest revisions the requests are remembered for certain. Older ones are forgotten soon."""
+"""Of how many of a table's newest revisions the requests are remembered for certain. Older ones are forgotten soon, but
+that of the first revision stays as long as the table.
+"""
 
 PRUNE_STEP = 64
 """Old log entries and remembered requests go in steps: fewer than this many may outstay what was asked for."""
@@ -58,7 +60,9 @@ class NewTable(NamedTuple):
     now: float
     entry: bytes
     request_id: str | None
-    """Remembered with `answer` among all tables, for as long as this one is there; None remembers nothing."""
+    """Remembered with `answer` for as long as the table is there; None remembers nothing. A repeat has to come with the
+    same table id: that is what it is found by.
+    """
     answer: bytes
     owner: str | None = None
     """For whom `Store.owned` counts it, for as long as it is there; None for nobody."""
@@ -75,7 +79,7 @@ class Commit(NamedTuple):
     now: float
     entry: bytes
     request_id: str | None
-    """Remembered with `answer` for this table; None remembers nothing. Scoped to the table, apart from create's."""
+    """Remembered with `answer` for this table; None remembers nothing."""
     answer: bytes
     records: tuple[tuple[int, bytes], ...] = ()
     """(deal number, payload) of deals that ended with this step. A number written before is replaced."""
@@ -151,7 +155,7 @@ class AlreadyRemembered(StoreError):
     def __init__(self, table_id: str, remembered: Remembered) -> None:
         super().__init__(f"the request made revision {remembered.revision} of table {table_id!r}")
         self.table_id = table_id
-        """The table the first request wrote; for create this may be another one than asked for now."""
+        """The table the first request wrote. It has another id than asked for if an earlier version created it."""
         self.remembered = remembered
 
 
@@ -211,11 +215,10 @@ class Store(Protocol):
     async def create(self, table: NewTable) -> None:
         """Write a new table with revision 1.
 
-        Raises AlreadyRemembered when the request made a table before (looked at first), then TableExists.
+        Raises AlreadyRemembered when the table is there and was created by this request, TableExists when it is there
+        and was not. Earlier versions created tables under ids of their own choice: AlreadyRemembered, too, when one of
+        theirs was created by this request.
         """
-
-    async def created(self, request_id: str) -> tuple[str, bytes] | None:
-        """The id of the table that a create with this request id made, and the answer kept with it."""
 
     async def owned(self, owner: str, status: str) -> int:
         """How many tables of this status were created for the owner, by whichever process.
@@ -242,8 +245,11 @@ class Store(Protocol):
         revision, so that a repeat is told its answer and not a conflict), then RevisionConflict.
         """
 
-    async def remembered(self, table_id: str, request_id: str) -> Remembered | None:
-        """What a commit with this request id got, if it is among those kept; None for an unknown table."""
+    async def remembered(self, table_id: str, *request_ids: str) -> Remembered | None:
+        """Return what the create or a commit of the table with one of these request ids got, if it is among those kept.
+
+        If there is no such table: what a create by an earlier version got, which chose the table's id itself.
+        """
 
     async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
         """The oldest `limit` entries with a revision above `after_revision`, in order and without a gap.

@@ -60,10 +60,6 @@ class InstrumentedStore:
         """See `Store.create`."""
         await self._observed("create", self._store.create(table))
 
-    async def created(self, request_id: str) -> tuple[str, bytes] | None:
-        """See `Store.created`."""
-        return await self._observed("created", self._store.created(request_id))
-
     async def owned(self, owner: str, status: str) -> int:
         """See `Store.owned`."""
         return await self._observed("owned", self._store.owned(owner, status))
@@ -84,9 +80,9 @@ class InstrumentedStore:
         """See `Store.commit`."""
         return await self._observed("commit", self._store.commit(commit))
 
-    async def remembered(self, table_id: str, request_id: str) -> Remembered | None:
+    async def remembered(self, table_id: str, *request_ids: str) -> Remembered | None:
         """See `Store.remembered`."""
-        return await self._observed("remembered", self._store.remembered(table_id, request_id))
+        return await self._observed("remembered", self._store.remembered(table_id, *request_ids))
 
     async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
         """See `Store.log`."""

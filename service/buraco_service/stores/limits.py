@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from buraco_service.stores.base import Commit, NewTable, TableNotFound
 
 MAX_ID_LENGTH = 200
@@ -38,6 +40,11 @@ def check_possible(table_id: str) -> None:
     """Raise TableNotFound for an id that no table can have."""
     if not is_id(table_id):
         raise TableNotFound(table_id)
+
+
+def possible_requests(table_id: str, request_ids: Sequence[str]) -> list[str]:
+    """Return those ids that a request can have; none if no table can have the table id."""
+    return list(filter(is_id, request_ids)) if is_id(table_id) else []
 
 
 def check_page(limit: int) -> None:

@@ -76,13 +76,12 @@ def opened(
         updated_at=now,
         master_seed=master_seed,
         seeded_by_creator=seeded_by_creator,
+        request_ids_bound_since=1,
     )
 
 
-def join(
-    table: TableValue, seat: int | None, player_name: str, entropy: bytes, token_id: str, now: float
-) -> tuple[Change, int]:
-    """A player takes a seat (None: the first free one); the last one starts the match. The seat is returned as well."""
+def join(table: TableValue, seat: int | None, player_name: str, entropy: bytes, token_id: str, now: float) -> Change:
+    """A player takes a seat (None: the first free one); the last one starts the match."""
     if table.state is TableState.FINISHED:
         raise errors.failed_precondition("TABLE_FINISHED", "the match is over")
     free = [number for number, held in enumerate(table.seats) if not held.token_id]
@@ -103,7 +102,7 @@ def join(
         match = Match(target_score=table.target_score, starter=-1)
         joined, dealt = _dealt(joined._replace(state=TableState.PLAYING), match)
         events.append(dealt)
-    return Change(joined, Entry(joined.revision, tuple(events))), seat
+    return Change(joined, Entry(joined.revision, tuple(events)))
 
 
 def leave(table: TableValue, seat: int, now: float) -> Change:

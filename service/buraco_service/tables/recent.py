@@ -1,9 +1,14 @@
 """What this replica remembers of tables: a copy to work on, never the truth.
 
-A change made on an outdated copy is refused by the store's compare-and-swap, and the table is read again.
+A change made on an outdated copy is refused by the store's compare-and-swap, and the table is read again. That goes by
+the revision alone. So a copy has to be forgotten before its table can have been removed and, by a repeat of the request
+that created it, been created anew.
 """
 
+import math
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final
 
 from buraco_service.tables.entries import Entry
@@ -14,15 +19,22 @@ MAX_ENTRIES: Final = 32
 
 
 class RecentTables:
-    """The tables used last, each with its newest changes as far as they were made here."""
+    """The tables used last, each with its newest changes as far as they were made here.
 
-    def __init__(self, most: int = MAX_TABLES) -> None:
+    A table that has not changed for `longest` seconds is not among them.
+    """
+
+    def __init__(
+        self, most: int = MAX_TABLES, *, longest: float = math.inf, clock: Callable[[], float] = time.time
+    ) -> None:
         self._most = most
+        self._longest = longest
+        self._clock = clock
         self._tables: OrderedDict[str, tuple[TableValue, dict[int, Entry]]] = OrderedDict()
 
     def get(self, table_id: str) -> TableValue | None:
         """The copy of a table, perhaps outdated; None if there is none."""
-        found = self._tables.get(table_id)
+        found = self._found(table_id)
         if found is None:
             return None
         self._tables.move_to_end(table_id)
@@ -30,7 +42,7 @@ class RecentTables:
 
     def put(self, table: TableValue, entry: Entry | None = None) -> None:
         """Remember a table as read, or as changed by `entry`. An older revision never replaces a newer one."""
-        found = self._tables.get(table.id)
+        found = self._found(table.id)
         entries: dict[int, Entry] = {} if found is None else found[1]
         if entry is not None:
             entries[entry.revision] = entry
@@ -48,9 +60,16 @@ class RecentTables:
 
     def entries_after(self, table_id: str, revision: int) -> list[Entry]:
         """Changes that follow a revision without a gap, as far as they were made here; perhaps none."""
-        found = self._tables.get(table_id)
+        found = self._found(table_id)
         following: list[Entry] = []
         while found is not None and (entry := found[1].get(revision + 1)) is not None:
             revision += 1
             following.append(entry)
         return following
+
+    def _found(self, table_id: str) -> tuple[TableValue, dict[int, Entry]] | None:
+        found = self._tables.get(table_id)
+        if found is not None and self._clock() - found[0].updated_at > self._longest:
+            del self._tables[table_id]
+            return None
+        return found

@@ -56,6 +56,8 @@ class TableValue(NamedTuple):
     reversals: int = 0
     """How often in the running deal a wild was moved to act elsewhere, or a play was taken back."""
     revision: int = 1
+    request_ids_bound_since: int = 0
+    """The first revision by a version that binds request ids to their requests; 0 before there is one."""
 
     def advanced(self, now: float, *, seats: tuple[Seat, ...] | None = None, deal: Deal | None = None) -> "TableValue":
         """The table one revision on. Its time never runs backwards, whatever the clocks of the replicas say.
@@ -78,4 +80,5 @@ class TableValue(NamedTuple):
             self.deal_revision,
             self.reversals,
             self.revision + 1,
+            self.request_ids_bound_since or self.revision + 1,
         )

@@ -16,6 +16,8 @@ from buraco_service.codec.fields import says_more
 from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
 from buraco_service.codec.snapshots import match_to_pb, snapshot_bytes
 from buraco_service.codec.wire import field, number, number_tag, numbers, tag
+from buraco_service.stores.base import Commit
+from buraco_service.tables.changes import Change
 from buraco_service.tables.state import Seat, TableState, TableValue
 
 _REMEMBERED: Final = 4096
@@ -44,6 +46,7 @@ def encode(table: TableValue) -> bytes:
             table.created_at,
             table.master_seed,
             table.seeded_by_creator,
+            table.request_ids_bound_since,
         ),
         field(_UPDATED_AT, _timestamp(table.updated_at).SerializeToString()),
         _STATE[table.state],
@@ -67,6 +70,7 @@ def _settled(
     created_at: float,
     master_seed: bytes,
     seeded_by_creator: bool,
+    request_ids_bound_since: int,
 ) -> bytes:
     """The part of a stored table that moves do not change."""
     return table_pb2.StoredTable(
@@ -87,7 +91,27 @@ def _settled(
         ],
         master_seed=master_seed,
         seeded_by_creator=seeded_by_creator,
+        request_ids_bound_since=request_ids_bound_since,
     ).SerializeToString()
+
+
+def commit_of(
+    table: TableValue, change: Change, request_id: str, answer: bytes, records: tuple[tuple[int, bytes], ...]
+) -> Commit:
+    """Return what a store is to write of a change of the table."""
+    return Commit(
+        table_id=table.id,
+        expected_revision=table.revision,
+        state=encode(change.table),
+        status=change.table.state.status,
+        now=change.table.updated_at,
+        entry=change.entry.payload(),
+        request_id=request_id,
+        answer=answer,
+        records=records,
+        # A finished deal can still be watched from its beginning; what came before it only as its record.
+        keep_log_after=None if change.ended is None else table.deal_revision - 1,
+    )
 
 
 def decode(data: bytes, revision: int) -> TableValue:
@@ -123,6 +147,7 @@ def decode(data: bytes, revision: int) -> TableValue:
             deal_revision=message.deal_revision,
             reversals=message.reversals,
             revision=revision,
+            request_ids_bound_since=message.request_ids_bound_since,
         )
     except (DecodeError, ValueError) as error:
         raise CorruptTable("the stored bytes are no table") from error

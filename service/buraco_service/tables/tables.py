@@ -4,8 +4,10 @@ Nothing is locked: a change is decided on a copy of the table and committed if t
 loser of a race reads again and decides again, so that its answer is the one it would have got had it come later.
 """
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 from uuid import uuid4
 
@@ -17,18 +19,21 @@ from buraco_rules.rule_sets import RuleSet
 from buraco_rules.seeing import view_of
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
+from buraco_service.codec.moves import move_bytes
+from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.views import view_bytes
 from buraco_service.codec.wire import field, number, number_tag, tag
 from buraco_service.observing.metrics import Metrics
-from buraco_service.stores.base import AlreadyRemembered, Commit, NewTable, RevisionConflict, Store, TableNotFound
-from buraco_service.tables import changes
+from buraco_service.stores.base import AlreadyRemembered, NewTable, Remembered, RevisionConflict, Store, TableNotFound
+from buraco_service.tables import changes, earlier
 from buraco_service.tables.changes import Change
 from buraco_service.tables.counting import MoveTimer, count_deal
 from buraco_service.tables.entries import Entry
+from buraco_service.tables.idempotency import Request, optional_number, table_id_for
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import deal_record
 from buraco_service.tables.state import TableState, TableValue
-from buraco_service.tables.stored import decode, encode, table_to_pb
+from buraco_service.tables.stored import commit_of, decode, encode, table_to_pb
 
 _ATTEMPTS: Final = 8
 _TABLE_MAY_END: Final = 10.0
@@ -49,7 +54,11 @@ class Accepted(NamedTuple):
 
 
 class Tables:
-    """The use cases. `clock` gives seconds since the epoch; an owner has `most_owned` unfinished tables at a time."""
+    """The use cases.
+
+    `clock` gives seconds since the epoch; an owner has `most_owned` unfinished tables at a time; a table untouched for
+    `table_ttl` seconds may be removed.
+    """
 
     def __init__(
         self,
@@ -59,13 +68,15 @@ class Tables:
         *,
         clock: Callable[[], float] = time.time,
         most_owned: int = 1000,
+        table_ttl: float = math.inf,
     ) -> None:
         self.store = store
         self.tokens = tokens
         self.metrics = metrics
         self.clock = clock
         self._most_owned = most_owned
-        self.recent = RecentTables()
+        # Half of it, for clocks that differ.
+        self.recent = RecentTables(longest=table_ttl / 2, clock=clock)
 
     async def create(
         self,
@@ -80,44 +91,52 @@ class Tables:
         owner: str | None = None,
     ) -> table_service_pb2.CreateTableResponse:
         """A new table, or the one that this request made before. Raises LIMIT_REACHED for an owner of too many."""
-        known = await self.store.created(request_id)
-        if known is None:
+        table = changes.opened(
+            table_id_for(request_id),
+            rules,
+            seats,
+            target_score=target_score,
+            stake=stake,
+            now=self.clock(),
+            master_seed=master_seed,
+            seeded_by_creator=seeded_by_creator,
+        )
+        content = b"%d %d %d" % (seats, target_score, stake), master_seed if seeded_by_creator else b""
+        request = Request.of("create", request_id, owner or "", rule_set_to_pb(rules).SerializeToString(), *content)
+        answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table))
+        entry = Entry(table.revision)
+        try:
             if owner is not None:
                 await self._check_owned(owner)
-            table = changes.opened(
-                uuid4().hex,
-                rules,
-                seats,
-                target_score=target_score,
-                stake=stake,
-                now=self.clock(),
-                master_seed=master_seed,
-                seeded_by_creator=seeded_by_creator,
-            )
-            answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table))
-            entry = Entry(table.revision)
-            try:
-                await self.store.create(
-                    NewTable(
-                        table_id=table.id,
-                        state=encode(table),
-                        status=table.state.status,
-                        now=table.created_at,
-                        entry=entry.payload(),
-                        request_id=request_id,
-                        answer=answer.SerializeToString(),
-                        owner=owner,
-                    )
+            await self.store.create(
+                NewTable(
+                    table_id=table.id,
+                    state=encode(table),
+                    status=table.state.status,
+                    now=table.created_at,
+                    entry=entry.payload(),
+                    request_id=request_id,
+                    answer=request.kept(answer.SerializeToString()),
+                    owner=owner,
                 )
-            except AlreadyRemembered:
-                known = await self.store.created(request_id)
-            else:
-                self.recent.put(table, entry)
-                self.metrics.table_created(rules.id)
-                return answer
-        if known is None:
-            raise errors.store_unavailable()
-        return table_service_pb2.CreateTableResponse.FromString(known[1])
+            )
+        except AlreadyRemembered as known:
+            first = known.remembered
+        except errors.ApiError:
+            remembered = await self.store.remembered(table.id, request_id)
+            if remembered is None:
+                raise
+            first = remembered
+        else:
+            self.recent.put(table, entry)
+            self.metrics.table_created(rules.id)
+            return answer
+        said = request.first_answer(first.answer)
+        if said is None:
+            if not earlier.is_same_create(first.answer, table):
+                raise errors.request_id_reused()
+            said = first.answer
+        return table_service_pb2.CreateTableResponse.FromString(said)
 
     async def _check_owned(self, owner: str) -> None:
         """Counts what is there before one more is written: tables being created meanwhile are not among them."""
@@ -152,23 +171,29 @@ class Tables:
         return [table_pb2.DealRecord.FromString(payload) for _, payload in pages]
 
     async def join(
-        self, table_id: str, seat: int | None, player_name: str, entropy: bytes, request_id: str
+        self,
+        table_id: str,
+        seat: int | None,
+        player_name: str,
+        entropy: bytes,
+        request_id: str,
+        caller: str | None = None,
     ) -> table_service_pb2.JoinTableResponse:
         """A seat and the token for it. What is remembered holds no token, only what it is signed again from."""
         token_id = uuid4().hex
         now = self.clock()
-        taken = -1
 
         def decide(table: TableValue) -> Change:
-            nonlocal taken
-            change, taken = changes.join(table, seat, player_name, entropy, token_id, now)
-            return change
+            return changes.join(table, seat, player_name, entropy, token_id, now)
 
         def answer(table: TableValue, entry: Entry) -> bytes:
+            taken = [held.token_id for held in table.seats].index(token_id)
             joined = table_service_pb2.JoinTableResponse(seat=taken, token=token_id, table=table_to_pb(table))
             return joined.SerializeToString()
 
-        accepted = await self._change(table_id, f"join:{request_id}", decide, answer)
+        request = Request.of("join", request_id, caller or "", optional_number(seat), player_name.encode(), entropy)
+        is_same = partial(earlier.is_same_join, seat, player_name)
+        accepted = await self._change(table_id, None, request, decide, answer, is_same)
         joined = table_service_pb2.JoinTableResponse.FromString(accepted.answer)
         since = joined.table.updated_at.seconds
         joined.token = self.tokens.issue(table_id, joined.seat, joined.token, since)
@@ -193,7 +218,9 @@ class Tables:
         def answer(table: TableValue, entry: Entry) -> bytes:
             return table_service_pb2.LeaveTableResponse(table=table_to_pb(table)).SerializeToString()
 
-        accepted = await self._change(table_id, _asked("leave", claims, request_id), decide, answer)
+        request = Request.of("leave", request_id, claims.token_id)
+        is_same = partial(earlier.is_same_play, self.store, table_id, (), None)
+        accepted = await self._change(table_id, claims, request, decide, answer, is_same)
         return table_service_pb2.LeaveTableResponse.FromString(accepted.answer)
 
     async def submit(
@@ -214,10 +241,13 @@ class Tables:
             _check_revision(table, revision)
             return changes.submit(table, seat, moves, now)
 
+        content = optional_number(revision), *map(move_bytes, moves)
+        request = Request.of("submit", request_id, claims.token_id, *content)
+        is_same = partial(earlier.is_same_play, self.store, table_id, moves, revision)
         try:
             with MoveTimer(self.metrics, "submit"):
                 accepted = await self._change(
-                    table_id, _asked("submit", claims, request_id), decide, _seat_answer(claims.seat, with_view)
+                    table_id, claims, request, decide, _seat_answer(claims.seat, with_view), is_same
                 )
         except changes.RuleBroken as broken:
             self._count_illegal(table_id, broken)
@@ -237,21 +267,24 @@ class Tables:
             _check_revision(table, revision)
             return changes.take_back(table, seat, now)
 
+        request = Request.of("undo", request_id, claims.token_id, optional_number(revision))
+        is_same = partial(earlier.is_same_play, self.store, table_id, (), revision)
         with MoveTimer(self.metrics, "undo"):
-            return await self._change(
-                table_id, _asked("undo", claims, request_id), decide, _seat_answer(claims.seat, with_view)
-            )
+            return await self._change(table_id, claims, request, decide, _seat_answer(claims.seat, with_view), is_same)
 
     async def _change(
         self,
         table_id: str,
-        request_id: str,
+        claims: SeatClaims | None,
+        request: Request,
         decide: Callable[[TableValue], Change],
         answer: Callable[[TableValue, Entry], bytes],
+        is_same: Callable[[Remembered], Awaitable[bool]],
     ) -> Accepted:
-        """Decide a change and commit it, again while others come first. A request remembered gets its first answer.
+        """Decide a change and commit it, again while others come first. A request remembered gets its first answer, and
+        another one under its id is refused.
 
-        `request_id` names the kind of call and the caller too: nobody gets an answer that was another's.
+        `is_same`: whether what an earlier version remembered of this method, caller and id may be this request.
         """
         table = self.recent.get(table_id)
         newest_revision = 0
@@ -259,23 +292,25 @@ class Tables:
             try:
                 if table is None:
                     table = await self._read(table_id)
+                if earlier.may_remember(table):
+                    await earlier.check_new(self.store, table, request, is_same)
                 change = decide(table)
                 said = answer(change.table, change.entry)
                 records = () if change.ended is None else await self._records_of(table, change, change.ended)
-                await self.store.commit(_commit_of(table, change, request_id, said, records))
+                await self.store.commit(commit_of(table, change, request.id, request.kept(said), records))
             except TableNotFound:
                 self.recent.forget(table_id)
                 raise errors.table_not_found(table_id) from None
             except AlreadyRemembered as known:
-                return Accepted(known.remembered.answer)
+                return await self._repeated(table_id, claims, request, known.remembered)
             except RevisionConflict as conflict:
                 self.metrics.store_conflict()
                 newest_revision = conflict.current
                 table = None
             except errors.ApiError:
-                remembered = await self.store.remembered(table_id, request_id)
+                remembered = await self.store.remembered(table_id, request.id)
                 if remembered is not None:
-                    return Accepted(remembered.answer)
+                    return await self._repeated(table_id, claims, request, remembered)
                 newest = await self.get(table_id)
                 if table is None or newest.revision <= table.revision:
                     raise
@@ -285,6 +320,18 @@ class Tables:
                 self._count_ended(change)
                 return Accepted(said, change.entry)
         raise errors.stale_revision(newest_revision if table is None else table.revision)
+
+    async def _repeated(
+        self, table_id: str, claims: SeatClaims | None, request: Request, first: Remembered
+    ) -> Accepted:
+        """Return the first answer if it was this request's. Raise SEAT_NOT_YOURS or REQUEST_ID_REUSED otherwise."""
+        answer = request.first_answer(first.answer)
+        if answer is None:
+            table = await self.get(table_id)
+            if claims is not None:
+                seat_of(table, claims)
+            raise errors.request_id_reused()
+        return Accepted(answer)
 
     async def _read(self, table_id: str) -> TableValue:
         stored = await self.store.load(table_id)
@@ -329,29 +376,6 @@ def legal_moves_of(table: TableValue, seat: int) -> list[Move]:
     if table.deal is None or seat != table.deal.seat_to_move:
         return []
     return legal_moves(table.deal)
-
-
-def _commit_of(
-    table: TableValue, change: Change, request_id: str, answer: bytes, records: tuple[tuple[int, bytes], ...]
-) -> Commit:
-    return Commit(
-        table_id=table.id,
-        expected_revision=table.revision,
-        state=encode(change.table),
-        status=change.table.state.status,
-        now=change.table.updated_at,
-        entry=change.entry.payload(),
-        request_id=request_id,
-        answer=answer,
-        records=records,
-        # A finished deal can still be watched from its beginning; what came before it only as its record.
-        keep_log_after=None if change.ended is None else table.deal_revision - 1,
-    )
-
-
-def _asked(method: str, claims: SeatClaims, request_id: str) -> str:
-    """Under what a request is remembered: for this method, and for this holder of the seat only."""
-    return f"{method}:{claims.token_id}:{request_id}"
 
 
 def _seat_answer(seat: int, with_view: bool) -> Callable[[TableValue, Entry], bytes]:

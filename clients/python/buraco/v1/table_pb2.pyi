@@ -290,6 +290,7 @@ class StoredTable(_message.Message):
     RESULT_FIELD_NUMBER: _builtins.int
     DEAL_REVISION_FIELD_NUMBER: _builtins.int
     REVERSALS_FIELD_NUMBER: _builtins.int
+    REQUEST_IDS_BOUND_SINCE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     seat_count: _builtins.int
     target_score: _builtins.int
@@ -302,6 +303,8 @@ class StoredTable(_message.Message):
     """Revision of the entry that dealt the running deal: where its moves begin in the log."""
     reversals: _builtins.int
     """How often in the running deal a wild was moved to act elsewhere, or a play was taken back."""
+    request_ids_bound_since: _builtins.int
+    """The first revision by a version that binds request ids to their requests: 1, unless an earlier version created the table."""
     @_builtins.property
     def rule_set(self) -> _rule_set_pb2.RuleSet: ...
     @_builtins.property
@@ -334,10 +337,11 @@ class StoredTable(_message.Message):
         result: Global___MatchResult | None = ...,
         deal_revision: _builtins.int = ...,
         reversals: _builtins.int = ...,
+        request_ids_bound_since: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "result", b"result", "rule_set", b"rule_set", "snapshot", b"snapshot", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "deal_revision", b"deal_revision", "id", b"id", "master_seed", b"master_seed", "result", b"result", "reversals", b"reversals", "rule_set", b"rule_set", "seat_count", b"seat_count", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "snapshot", b"snapshot", "stake", b"stake", "state", b"state", "target_score", b"target_score", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "deal_revision", b"deal_revision", "id", b"id", "master_seed", b"master_seed", "request_ids_bound_since", b"request_ids_bound_since", "result", b"result", "reversals", b"reversals", "rule_set", b"rule_set", "seat_count", b"seat_count", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "snapshot", b"snapshot", "stake", b"stake", "state", b"state", "target_score", b"target_score", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -24,6 +24,7 @@ class TableServiceStub:
                            TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
                            a deal: 256, and 16 more for every turn begun; everything else may still be played)
       ABORTED              REVISION_STALE: read the table again
+      ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
       UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
       PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
@@ -39,8 +40,16 @@ class TableServiceStub:
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
     for a peer then count for the key, and else for the caller's address.
 
-    Every mutating call takes a `request_id` (a UUID made by the client). It is remembered in the same write as the change: a
-    repeat of the call gets the first answer and changes nothing. A table remembers its last 512 changes.
+    Every mutating call takes a `request_id`: a UUID that the client makes anew for every request, and sends again with a repeat.
+    It is remembered in the same write as the change. The same request then gets the first answer and changes nothing; another
+    one under the same id is refused (REQUEST_ID_REUSED) and changes nothing either. Requests are the same if all of these are:
+      the method  SubmitMoves and the submit of PlayTable are one, so that what was lost on one can be repeated on the other;
+                  UndoMove and the undo of PlayTable likewise
+      the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
+                  or that there is none
+      the content all other fields, as they are understood: a default counts as if it were given
+    An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
+    that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -95,6 +104,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
                            TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
                            a deal: 256, and 16 more for every turn begun; everything else may still be played)
       ABORTED              REVISION_STALE: read the table again
+      ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
       UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
       PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
@@ -110,8 +120,16 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
     for a peer then count for the key, and else for the caller's address.
 
-    Every mutating call takes a `request_id` (a UUID made by the client). It is remembered in the same write as the change: a
-    repeat of the call gets the first answer and changes nothing. A table remembers its last 512 changes.
+    Every mutating call takes a `request_id`: a UUID that the client makes anew for every request, and sends again with a repeat.
+    It is remembered in the same write as the change. The same request then gets the first answer and changes nothing; another
+    one under the same id is refused (REQUEST_ID_REUSED) and changes nothing either. Requests are the same if all of these are:
+      the method  SubmitMoves and the submit of PlayTable are one, so that what was lost on one can be repeated on the other;
+                  UndoMove and the undo of PlayTable likewise
+      the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
+                  or that there is none
+      the content all other fields, as they are understood: a default counts as if it were given
+    An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
+    that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
     """
 
     @_abc_1.abstractmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from asyncpg import Connection
 
 from buraco_service.stores.base import (
@@ -37,15 +39,6 @@ async def revision(db: Connection, table_id: str) -> int:
     return found
 
 
-async def created(db: Connection, request_id: str) -> tuple[str, bytes] | None:
-    """See `Store.created`."""
-    row = await db.fetchrow(
-        "SELECT table_id, answer FROM buraco.creations JOIN buraco.tables USING (number) WHERE request_id = $1",
-        request_id,
-    )
-    return None if row is None else (row[0], row[1])
-
-
 async def owned(db: Connection, owner: str, status: str) -> int:
     """See `Store.owned`."""
     found: int = await db.fetchval("SELECT count(*) FROM buraco.tables WHERE owner = $1 AND status = $2", owner, status)
@@ -58,13 +51,15 @@ async def count(db: Connection, status: str) -> int:
     return found
 
 
-async def remembered(db: Connection, table_id: str, request_id: str) -> Remembered | None:
+async def remembered(db: Connection, table_id: str, request_ids: Sequence[str]) -> Remembered | None:
     """See `Store.remembered`."""
     row = await db.fetchrow(
         "SELECT requests.revision, answer FROM buraco.tables JOIN buraco.requests USING (number)"
-        " WHERE table_id = $1 AND request_id = $2",
+        " WHERE table_id = $1 AND request_id = ANY ($2)"
+        " UNION ALL SELECT 1, answer FROM buraco.requests WHERE revision = 1 AND request_id = ANY ($2)"
+        " AND NOT EXISTS (SELECT FROM buraco.tables WHERE table_id = $1) LIMIT 1",
         table_id,
-        request_id,
+        request_ids,
     )
     return None if row is None else Remembered(*row)
 

@@ -83,12 +83,6 @@ class PostgresStore:
         limits.check_create(table)
         await self._call(lambda db: calls.create(db, table), repeatable=False)
 
-    async def created(self, request_id: str) -> tuple[str, bytes] | None:
-        """See `Store.created`."""
-        if not limits.is_id(request_id):
-            return None
-        return await self._call(lambda db: calls.created(db, request_id))
-
     async def owned(self, owner: str, status: str) -> int:
         """See `Store.owned`."""
         limits.check_owned(owner, status)
@@ -118,11 +112,10 @@ class PostgresStore:
         self._commits.submit(CommitBatch([(commit, future)], self._watchers.wake))
         return await future
 
-    async def remembered(self, table_id: str, request_id: str) -> Remembered | None:
+    async def remembered(self, table_id: str, *request_ids: str) -> Remembered | None:
         """See `Store.remembered`."""
-        if not (limits.is_id(table_id) and limits.is_id(request_id)):
-            return None
-        return await self._call(lambda db: calls.remembered(db, table_id, request_id))
+        possible = limits.possible_requests(table_id, request_ids)
+        return await self._call(lambda db: calls.remembered(db, table_id, possible)) if possible else None
 
     async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
         """See `Store.log`."""

@@ -22,14 +22,14 @@ class TableKeys(NamedTuple):
 
     bucket: int
     table: bytes
-    """Hash: revision, state, status, created, updated, start (first revision in the log), owner (if it has one), and
-    what create left."""
+    """Hash: revision, state, status, created, updated, start (first revision in the log), owner (if it has one). Where
+    an earlier version created the table: its `request`, the `answer`, and the mark of that request's `claim`, too."""
     log: bytes
     """List of entries, from `start` on."""
     requests: bytes
     """Hash: request id -> `revision:answer`."""
     order: bytes
-    """List of the request ids (empty for none) of the newest revisions."""
+    """List of the request ids of the newest revisions; empty for none, and for that of create, which is kept."""
     names: bytes
     """Sorted set, by bytes: `status NUL id` of each table of the bucket, and `NUL id` to list all by."""
     ages: bytes
@@ -75,12 +75,8 @@ class Keys:
         return f"{self._bucket(bucket)}owned".encode()
 
     def claim(self, request_id: str) -> bytes:
-        """Hash: the table that a create with this request id stands for (see `claims`)."""
+        """Hash: the table that an earlier version created for a request. It counts while that has the same `claim`."""
         return f"{self._bucket(bucket_of(request_id))}claim:{request_id}".encode()
-
-    def open_claims(self, bucket: int) -> bytes:
-        """Sorted set: request ids of claims not settled yet, by the server's time."""
-        return f"{self._bucket(bucket)}open".encode()
 
     def _bucket(self, bucket: int) -> str:
         return f"{self._prefix}{{{TAGS[bucket]}}}:"

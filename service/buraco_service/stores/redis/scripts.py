@@ -1,4 +1,4 @@
-"""The scripts of the Redis store: each does one step at one table, or at one request, as a whole.
+"""The scripts of the Redis store: each does one step at one table, as a whole.
 
 They lie in `lua`. All are marked as Redis 7 asks for (`#!lua`), so that a server that is full, read only or short
 of replicas refuses a script before it begins and never in its middle.
@@ -29,8 +29,4 @@ COMMIT = _script("commit")
 LOG = _script("log")
 RECORDS = _script("records")
 REMOVE = _script("remove")
-CLAIM = _script("claim")
-SETTLE = _script("settle")
-DISCLAIM = _script("disclaim")
-ABANDONED = _script("abandoned")
 PING = _script("ping")

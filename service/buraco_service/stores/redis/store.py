@@ -1,7 +1,7 @@
 """Tables in Redis or Valkey: one master with or without replicas, or a cluster.
 
-A commit is one script on keys of one hash tag, so that it is atomic in a cluster, too. What is acknowledged is in the
-server; that it outlives the server is the server's configuration (see `checks`), and `?replicas=` of the URL.
+A create or a commit is one script on keys of one hash tag, so that it is atomic in a cluster, too. What is acknowledged
+is in the server; that it outlives the server is the server's configuration (see `checks`), and `?replicas=` of the URL.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from buraco_service.stores.base import (
     Stored,
     StoreError,
     StoreUnavailable,
+    TableExists,
     TableNotFound,
 )
 from buraco_service.stores.notify import TableSubscription, Watchers
 from buraco_service.stores.redis import scripts
 from buraco_service.stores.redis.checks import check_safety, check_schema
-from buraco_service.stores.redis.claims import Claims
-from buraco_service.stores.redis.keys import BUCKETS, Keys
+from buraco_service.stores.redis.keys import Keys, TableKeys, bucket_of
 from buraco_service.stores.redis.listing import Listing
 from buraco_service.stores.redis.nodes import Nodes
 from buraco_service.stores.redis.url import Place
@@ -48,7 +48,6 @@ class RedisStore:
         self._loop = asyncio.get_running_loop()
         self._nodes = nodes
         self._keys = keys
-        self._claims = Claims(nodes, keys)
         self._listing = Listing(nodes, keys)
         self._changes = TableChanges(nodes, keys, self._wake)
         self._watchers = Watchers(self._changes.watch, self._changes.unwatch)
@@ -73,13 +72,23 @@ class RedisStore:
     async def create(self, table: NewTable) -> None:
         """See `Store.create`."""
         limits.check_create(table)
+        keys = self._keys.of_table(table.table_id)
         with self._call():
-            await self._claims.create(table)
-
-    async def created(self, request_id: str) -> tuple[str, bytes] | None:
-        """See `Store.created`."""
-        with self._call():
-            return await self._claims.created(request_id) if limits.is_id(request_id) else None
+            if table.request_id is not None:
+                earlier = await self._created_earlier(keys, table.request_id)
+                if earlier is not None:
+                    raise AlreadyRemembered(earlier[0], Remembered(1, earlier[1]))
+            outcome, *first = await self._nodes.run(
+                keys.bucket,
+                scripts.CREATE,
+                keys.all[:7],
+                *(table.table_id, table.request_id or "", table.state, table.status, repr(table.now)),
+                *(table.entry, table.answer, keys.channel, table.owner or ""),
+            )
+        if outcome == b"remembered":
+            raise AlreadyRemembered(table.table_id, _remembered(first[0]))
+        if outcome == b"exists":
+            raise TableExists(table.table_id)
 
     async def owned(self, owner: str, status: str) -> int:
         """See `Store.owned`."""
@@ -140,14 +149,29 @@ class RedisStore:
             return answer
         raise _refusal(commit.table_id, answer)
 
-    async def remembered(self, table_id: str, request_id: str) -> Remembered | None:
+    async def remembered(self, table_id: str, *request_ids: str) -> Remembered | None:
         """See `Store.remembered`."""
+        possible = limits.possible_requests(table_id, request_ids)
         with self._call():
-            if not (limits.is_id(table_id) and limits.is_id(request_id)):
+            if not possible:
                 return None
             keys = self._keys.of_table(table_id)
-            found = await self._nodes.call(keys.bucket, "HGET", keys.requests, request_id)
-        return None if found is None else _remembered(found)
+            kept, (revision, request_id, answer) = await self._nodes.ask(
+                [
+                    (keys.bucket, ("HMGET", keys.requests, *possible)),
+                    (keys.bucket, ("HMGET", keys.table, "revision", "request", "answer")),
+                ]
+            )
+            for found in kept:
+                if found is not None:
+                    return _remembered(found)
+            if revision is not None:
+                return Remembered(1, answer) if request_id and request_id.decode() in possible else None
+            for request_id in possible:
+                earlier = await self._created_earlier(keys, request_id)
+                if earlier is not None:
+                    return Remembered(1, earlier[1])
+            return None
 
     async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
         """See `Store.log`."""
@@ -190,7 +214,6 @@ class RedisStore:
             while removed < limit:
                 oldest = await self._listing.oldest(updated_before, limit - removed)
                 if not oldest:
-                    await asyncio.gather(*[self._claims.tidy(bucket, limit) for bucket in range(BUCKETS)])
                     break
                 removed += sum(await asyncio.gather(*[self._remove(name, updated_before) for name in oldest]))
         return removed
@@ -219,7 +242,7 @@ class RedisStore:
 
     async def _remove(self, table_id: str, updated_before: float) -> bool:
         keys = self._keys.of_table(table_id)
-        removed = await self._nodes.run(
+        request_id = await self._nodes.run(
             keys.bucket,
             scripts.REMOVE,
             keys.all,
@@ -227,13 +250,27 @@ class RedisStore:
             repr(updated_before),
             keys.channel,
         )
-        if removed is None:
-            return False
-        request_id, mark = removed
         if request_id:
-            # Left over, the claim would be void all the same: its table does not bear its mark any more.
-            await self._claims.disclaim(request_id.decode(), mark.decode())
-        return True
+            # Left over, the claim would count for nothing all the same.
+            await self._nodes.call(bucket_of(request_id.decode()), "UNLINK", self._keys.claim(request_id.decode()))
+        return request_id is not None
+
+    async def _created_earlier(self, keys: TableKeys, request_id: str) -> tuple[str, bytes] | None:
+        """Return the table that an earlier version created for a request, and the answer.
+
+        None if there is none, or if the table of the keys remembers the request itself.
+        """
+        first, (mark, table_id) = await self._nodes.ask(
+            [
+                (keys.bucket, ("HGET", keys.requests, request_id)),
+                (bucket_of(request_id), ("HMGET", self._keys.claim(request_id), "claim", "table")),
+            ]
+        )
+        if first is not None or mark is None:
+            return None
+        table = self._keys.of_table(table_id.decode())
+        found, answer = await self._nodes.call(table.bucket, "HMGET", table.table, "claim", "answer")
+        return (table_id.decode(), answer) if found == mark else None
 
     @contextlib.contextmanager
     def _call(self) -> Iterator[None]:

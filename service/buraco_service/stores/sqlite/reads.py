@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from buraco_service.stores.base import HistoryGone, LogEntry, Remembered, Stored, TableNotFound
 from buraco_service.stores.limits import MAX_NUMBER
@@ -37,10 +37,12 @@ def revision(db: sqlite3.Connection, table_id: str) -> int:
     return int(row[0])
 
 
-def created(db: sqlite3.Connection, request_id: str) -> tuple[str, bytes] | None:
-    """See `Store.created`."""
+def creation(db: sqlite3.Connection, request_ids: Sequence[str]) -> tuple[str, bytes] | None:
+    """Return the table that a create with one of these request ids made, and the answer kept with it."""
     row: tuple[str, bytes] | None = db.execute(
-        "SELECT table_id, answer FROM creations JOIN tables USING (number) WHERE request_id = ?", (request_id,)
+        "SELECT table_id, answer FROM requests JOIN tables USING (number)"
+        " WHERE requests.revision = 1 AND request_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(request_ids),),
     ).fetchone()
     return row
 
@@ -51,14 +53,17 @@ def owned(db: sqlite3.Connection, owner: str, status: str) -> int:
     return int(row[0])
 
 
-def remembered(db: sqlite3.Connection, table_id: str, request_id: str) -> Remembered | None:
+def remembered(db: sqlite3.Connection, table_id: str, request_ids: Sequence[str]) -> Remembered | None:
     """See `Store.remembered`."""
-    row = db.execute(
-        "SELECT requests.revision, answer FROM tables JOIN requests USING (number)"
-        " WHERE table_id = ? AND request_id = ?",
-        (table_id, request_id),
+    row = db.execute("SELECT number FROM tables WHERE table_id = ?", (table_id,)).fetchone()
+    if row is None:
+        made = creation(db, request_ids)
+        return None if made is None else Remembered(1, made[1])
+    found = db.execute(
+        "SELECT revision, answer FROM requests WHERE number = ? AND request_id IN (SELECT value FROM json_each(?))",
+        (row[0], json.dumps(request_ids)),
     ).fetchone()
-    return None if row is None else Remembered(*row)
+    return None if found is None else Remembered(*found)
 
 
 def count(db: sqlite3.Connection, status: str) -> int:

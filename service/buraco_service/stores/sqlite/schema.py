@@ -14,7 +14,7 @@ from buraco_service.stores.base import StoreIncompatible
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _APPLICATION_ID = 0x42755263
 
 # The WAL is copied into the database after so many pages (16 MB): often enough for a quick start after a crash,
@@ -73,6 +73,20 @@ _ADDED = {
     2: (
         "ALTER TABLE tables ADD COLUMN owner TEXT",
         "CREATE INDEX tables_by_owner ON tables (owner, status) WHERE owner IS NOT NULL",
+    ),
+    3: (
+        # The request of a table's first revision, which had a table of its own.
+        "CREATE UNIQUE INDEX requests_of_creates ON requests (request_id) WHERE revision = 1",
+        "INSERT INTO requests SELECT number, request_id, 1, answer FROM creations",
+        "DROP TABLE creations",
+        # For processes of the version before, which may still run: they know answers only without a fingerprint.
+        """CREATE VIEW creations AS SELECT number, request_id,
+            CASE WHEN substr(answer, 1, 1) = x'00' THEN substr(answer, 18) ELSE answer END AS answer
+            FROM requests WHERE revision = 1""",
+        """CREATE TRIGGER create_of_an_earlier_version INSTEAD OF INSERT ON creations
+            BEGIN INSERT INTO requests VALUES (new.number, new.request_id, 1, new.answer); END""",
+        """CREATE TRIGGER removal_by_an_earlier_version INSTEAD OF DELETE ON creations
+            BEGIN DELETE FROM requests WHERE number = old.number; END""",
     ),
 }
 

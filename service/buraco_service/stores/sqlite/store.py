@@ -66,12 +66,6 @@ class SqliteStore:
         limits.check_create(table)
         await self._write(lambda db: writes.create(db, table), lambda _: self._changed_here(table.table_id, 1))
 
-    async def created(self, request_id: str) -> tuple[str, bytes] | None:
-        """See `Store.created`."""
-        if not limits.is_id(request_id):
-            return None
-        return await self._read(lambda db: reads.created(db, request_id))
-
     async def owned(self, owner: str, status: str) -> int:
         """See `Store.owned`."""
         limits.check_owned(owner, status)
@@ -103,11 +97,10 @@ class SqliteStore:
             quick=not commit.records,
         )
 
-    async def remembered(self, table_id: str, request_id: str) -> Remembered | None:
+    async def remembered(self, table_id: str, *request_ids: str) -> Remembered | None:
         """See `Store.remembered`."""
-        if not (limits.is_id(table_id) and limits.is_id(request_id)):
-            return None
-        return await self._read(lambda db: reads.remembered(db, table_id, request_id))
+        possible = limits.possible_requests(table_id, request_ids)
+        return await self._read(lambda db: reads.remembered(db, table_id, possible)) if possible else None
 
     async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
         """See `Store.log`."""

@@ -20,7 +20,7 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.sqlite.reads import created
+from buraco_service.stores.sqlite.reads import creation
 from buraco_service.stores.sqlite.schema import log_key
 
 _SECONDS_AN_HOUR = 3600
@@ -28,7 +28,6 @@ _SECONDS_AN_HOUR = 3600
 _REMOVE = (
     "DELETE FROM requests WHERE number = ?",
     "DELETE FROM records WHERE number = ?",
-    "DELETE FROM creations WHERE number = ?",
     "DELETE FROM tables WHERE number = ?",
 )
 
@@ -36,7 +35,8 @@ _REMOVE = (
 def create(db: sqlite3.Connection, table: NewTable) -> None:
     """See `Store.create`."""
     if table.request_id is not None:
-        made = created(db, table.request_id)
+        # By the request alone: a table that an earlier version created for it has another id.
+        made = creation(db, [table.request_id])
         if made is not None:
             raise AlreadyRemembered(made[0], Remembered(1, made[1]))
     if db.execute("SELECT 1 FROM tables WHERE table_id = ?", (table.table_id,)).fetchone():
@@ -49,7 +49,7 @@ def create(db: sqlite3.Connection, table: NewTable) -> None:
     assert number is not None
     db.execute("INSERT INTO log VALUES (?, ?)", (log_key(number, 1), table.entry))
     if table.request_id is not None:
-        db.execute("INSERT INTO creations VALUES (?, ?, ?)", (number, table.request_id, table.answer))
+        db.execute("INSERT INTO requests VALUES (?, ?, 1, ?)", (number, table.request_id, table.answer))
 
 
 def commit(db: sqlite3.Connection, step: Commit) -> int:
@@ -84,7 +84,9 @@ def commit(db: sqlite3.Connection, step: Commit) -> int:
     if step.keep_log_after is not None:
         _prune_log(db, number, log_start, min(step.keep_log_after, current))
     if revision % PRUNE_STEP == 0 and revision > KEPT_REQUESTS:
-        db.execute("DELETE FROM requests WHERE number = ? AND revision <= ?", (number, revision - KEPT_REQUESTS))
+        db.execute(
+            "DELETE FROM requests WHERE number = ? AND revision BETWEEN 2 AND ?", (number, revision - KEPT_REQUESTS)
+        )
     return revision
 
 

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- Removes a table whole if it was not written since a time; else puts right what the order of ages says of it.
+-- Answers the request for which an earlier version created it, or ''.
 -- KEYS: table, log, requests, order, names, ages, owned, records. ARGV: table id, the time, channel.
-local found = redis.call('HMGET', KEYS[1], 'updated', 'status', 'request', 'claim', 'owner')
+local found = redis.call('HMGET', KEYS[1], 'updated', 'status', 'owner', 'request')
 if not found[1] then
     redis.call('ZREM', KEYS[6], ARGV[1])
     return false
@@ -13,8 +14,8 @@ end
 redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[8])
 redis.call('ZREM', KEYS[5], '\0' .. ARGV[1], found[2] .. '\0' .. ARGV[1])
 redis.call('ZREM', KEYS[6], ARGV[1])
-if found[5] then
-    redis.call('ZREM', KEYS[7], found[5] .. '\0' .. found[2] .. '\0' .. ARGV[1])
+if found[3] then
+    redis.call('ZREM', KEYS[7], found[3] .. '\0' .. found[2] .. '\0' .. ARGV[1])
 end
 redis.call('SPUBLISH', ARGV[3], '')
-return {found[3], found[4]}
+return found[4] or ''

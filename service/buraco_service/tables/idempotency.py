@@ -1,0 +1,54 @@
+"""Requests that change a table: what makes two of them the same, and what a store keeps with an answer."""
+
+from hashlib import blake2b, sha256
+from typing import Final, NamedTuple, Self
+
+from buraco_service.codec.wire import field, tag
+
+_PART: Final = tag(1)
+_BOUND: Final = b"\0"
+"""The first byte of what is kept. No message begins with it: earlier versions kept the answer alone."""
+_FINGERPRINT_BYTES: Final = 16
+_ANSWER: Final = len(_BOUND) + _FINGERPRINT_BYTES
+_TABLE_ID: Final = b"buraco.v1 table "
+
+
+class Request(NamedTuple):
+    """A request that changes a table. The fingerprint tells it from others under the same id."""
+
+    method: str
+    id: str
+    """A UUID in its one form."""
+    caller: str
+    """The id of the seat token or the name of the API key; empty for none."""
+    fingerprint: bytes
+
+    @classmethod
+    def of(cls, method: str, request_id: str, caller: str, *content: bytes) -> Self:
+        """Return a request, given all that has to be the same in a repeat."""
+        parts = [field(_PART, part) for part in (method.encode(), caller.encode(), *content)]
+        fingerprint = blake2b(b"".join(parts), digest_size=_FINGERPRINT_BYTES).digest()
+        return cls(method, request_id, caller, fingerprint)
+
+    def kept(self, answer: bytes) -> bytes:
+        """Return what a store keeps: the answer, bound to the request."""
+        return b"".join((_BOUND, self.fingerprint, answer))
+
+    def first_answer(self, kept: bytes) -> bytes | None:
+        """Return the answer in what is kept under the id, or None if another request got it."""
+        return kept[_ANSWER:] if kept[:_ANSWER] == _BOUND + self.fingerprint else None
+
+
+def optional_number(number: int | None) -> bytes:
+    """Return a number as a part of a request's content; None as an empty one."""
+    return b"" if number is None else b"%d" % number
+
+
+def is_bound(kept: bytes) -> bool:
+    """Return whether a fingerprint is kept with the answer."""
+    return kept.startswith(_BOUND)
+
+
+def table_id_for(request_id: str) -> str:
+    """Return the id of the table that a request creates. A repeat of the request finds the table by it."""
+    return sha256(_TABLE_ID + request_id.encode()).hexdigest()[:32]
