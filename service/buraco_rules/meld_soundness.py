@@ -13,7 +13,7 @@ from buraco_rules.sets import MAX_NATURALS
 _LONGEST: Final = ACE_HIGH - ACE + 1
 """Cards of the longest run; a set has fewer (R4.1, R4.2)."""
 _RULE_SETS_REMEMBERED: Final = 16
-_MELDS_REMEMBERED: Final = 4096
+_MELDS_REMEMBERED: Final = 1024
 _PLAYS_REMEMBERED: Final = 1024
 
 
