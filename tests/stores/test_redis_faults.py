@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from buraco_service.stores.base import AlreadyRemembered, Remembered, StoreUnavailable
+from buraco_service.stores.redis.nodes import Node, Nodes
+from buraco_service.stores.redis.store import RedisStore
 from tests.servers.proxy import proxy
 from tests.servers.valkey import DURABLE, Valkey, missing, running, wait_until
 from tests.stores.conftest import OpenAt
+from tests.stores.interruptions import Interruption, Moment
 from tests.stores.samples import advance, create, soon, step, until_answered
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
@@ -94,6 +100,40 @@ async def test_calls_on_a_broken_connection_fail_whole(server: Valkey, open_at: 
             else:
                 assert await store.commit(step(name, 1, request_id="r")) == 2
         await store.close()
+
+
+@pytest.mark.parametrize("moment", ["waiting", "answered"])
+async def test_connection_that_ends_at_any_step(
+    server: Valkey, open_at: OpenAt, monkeypatch: pytest.MonkeyPatch, moment: Moment
+) -> None:
+    """A call whose connection ends, at whatever step, is answered or StoreUnavailable, and never made twice."""
+    store = await open_at(server.url)
+    assert isinstance(store, RedisStore)
+    (node,) = store._nodes.owners()
+    assert node is not None
+    route = Nodes._route
+    for number in itertools.count(1):
+        await create(store, f"t{number}")
+        interruption = Interruption[Node](number, moment, Node.drop)
+
+        async def interrupted(
+            nodes: Nodes, *arguments: Any, interruption: Interruption[Node] = interruption, **options: Any
+        ) -> Any:
+            return await interruption.within(route(nodes, *arguments, **options), node)
+
+        node.drop()  # so that making the connection is among the steps
+        await asyncio.sleep(0)
+        with monkeypatch.context() as patch:
+            patch.setattr(Nodes, "_route", interrupted)
+            with contextlib.suppress(StoreUnavailable):
+                await soon(store.commit(step(f"t{number}", 1, request_id="r")))
+        await until_answered(store, f"t{number}")
+        with contextlib.suppress(AlreadyRemembered):
+            await store.commit(step(f"t{number}", 1, request_id="r"))
+        assert await store.revision(f"t{number}") == len(await store.log(f"t{number}", 0, 10)) == 2
+        if not interruption.met:
+            break
+    assert number > 2
 
 
 async def test_frozen_server_keeps_nobody_waiting(server: Valkey, open_at: OpenAt) -> None:

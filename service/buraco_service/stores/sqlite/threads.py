@@ -201,8 +201,9 @@ class ReaderThread(DatabaseThread):
 
 def translated(error: Exception) -> Exception:
     """The error as callers get to see it: trouble with the database is StoreUnavailable, a mistake stays itself."""
-    if isinstance(error, sqlite3.OperationalError) or type(error) in {sqlite3.DatabaseError, sqlite3.InternalError}:
-        unavailable = StoreUnavailable(f"SQLite: {error}")
+    away = (sqlite3.OperationalError, MemoryError)  # the latter is how Python passes on that SQLite has none left
+    if isinstance(error, away) or type(error) in {sqlite3.DatabaseError, sqlite3.InternalError}:
+        unavailable = StoreUnavailable(f"SQLite: {str(error) or 'out of memory'}")
         unavailable.__cause__ = error
         return unavailable
     return error
