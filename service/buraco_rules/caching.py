@@ -1,7 +1,7 @@
 """Caches of what functions return, bounded by the bytes that they take."""
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache, update_wrapper
 from typing import Final, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
@@ -27,7 +27,6 @@ class ByteBudget:
         """Cache the results of a function: an entry takes `size` bytes beside `ENTRY`, and `each` an item."""
 
         def decorate(function: Callable[P, T]) -> Callable[P, T]:
-            @wraps(function)
             def counted(*args: P.args, **kwargs: P.kwargs) -> T:
                 result = function(*args, **kwargs)
                 taken = ENTRY + size + (each * len(result) if each else 0)  # type: ignore[arg-type]
@@ -39,7 +38,7 @@ class ByteBudget:
 
             cached = cache(counted)
             self._clear.append(cached.cache_clear)
-            return cast("Callable[P, T]", cached)
+            return cast("Callable[P, T]", update_wrapper(cached, function))
 
         return decorate
 

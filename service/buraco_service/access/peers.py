@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 FORWARDED_HEADER: Final = "x-forwarded-for"
 _REMEMBERED: Final = 4096
+"""Of each kind: half a KiB each at most, 4 MiB together."""
 _LONGEST: Final = 64
 """Characters of an address, a zone included; longer texts are none."""
 # Whoever has one address of version 6 has as many as this leaves.

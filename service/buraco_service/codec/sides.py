@@ -15,6 +15,7 @@ MAX_MELDS: Final = 36
 
 _SIDES: Final = tag(deal_pb2.Deal.SIDES_FIELD_NUMBER)
 _REMEMBERED: Final = 2048
+"""As read: 9 KiB each at most, 18 MiB together."""
 
 
 @FORMS.cached(each=16)

@@ -30,6 +30,7 @@ _ENDING: Final = numbers(view_pb2.View.ENDING_FIELD_NUMBER, max(Ending))
 _RULE_SET: Final = tag(view_pb2.View.RULE_SET_FIELD_NUMBER)
 _STARTER: Final = numbers(view_pb2.View.STARTER_FIELD_NUMBER, 3)
 _REMEMBERED: Final = 4096
+"""Of each kind: few numbers, half a KiB each at most, 8 MiB together."""
 
 
 def view_to_pb(view: View) -> view_pb2.View:
