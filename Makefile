@@ -138,8 +138,18 @@ soak: setup ## Let bots play on each store while replicas are killed: is a move 
 
 # ---- gates -----------------------------------------------------------------------------------------
 
-.PHONY: test test-slow deploy-test compiled-test image-test check check-format check-lint check-types check-imports check-protos
+.PHONY: test test-busy test-slow deploy-test compiled-test image-test check check-format check-lint check-types check-imports check-protos
 test: setup check .venv/.installed-deploy ## Run every gate, then every test but the slow ones (TEST_ARGS=…)
+	$(BIN)/pytest -n 2 $(TEST_ARGS)
+
+# The busy processes end with the tests, whatever comes of these, and after two hours at the latest.
+test-busy: setup .venv/.installed-deploy ## Run the tests of `make test` beside four busy processes (TEST_ARGS=…)
+	busy=()
+	trap 'kill "$${busy[@]}"' EXIT
+	for number in 1 2 3 4; do
+		timeout 7200 $(BIN)/python -c 'while True: pass' &
+		busy+=($$!)
+	done
 	$(BIN)/pytest -n 2 $(TEST_ARGS)
 
 test-slow: setup ## Run the long tests that `make test` leaves out (TEST_ARGS=…)

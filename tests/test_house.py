@@ -49,6 +49,8 @@ PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["pac
 OWN_PACKAGES = [package for package in PACKAGES if package != GENERATED]
 
 TOP_LEVEL = {
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "LICENSE",
     "Makefile",
     "README.md",

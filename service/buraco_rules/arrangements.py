@@ -6,9 +6,9 @@ of it. The list of legal moves reads all that can be laid; a move asked for is l
 places come again and again.
 """
 
-from functools import lru_cache
 from typing import Final
 
+from buraco_rules.caching import ByteBudget
 from buraco_rules.cards import ACE, ACE_HIGH, JOKER, RANK, SUIT, TWO, WILDS
 from buraco_rules.melds import RUN, SET, Meld, run_suit
 from buraco_rules.outcomes import Outcome, run_outcome, set_outcome
@@ -28,8 +28,15 @@ from buraco_rules.runs import (
 )
 from buraco_rules.sets import SetShape, makes_set, set_shape, takes
 
-_REMEMBERED: Final = 1 << 13
-"""Answers of each kind, of all rule sets together: what strangers' house rules can claim is bounded."""
+ANSWERS: Final = ByteBudget(32 << 20)
+"""What is remembered of meld books and in `offers`, of all rule sets together: one run may be laid in hundreds of ways,
+and strangers may bring any house rules.
+"""
+_RULE_SET_SIZE: Final = 3072
+_WAY_SIZE: Final = 128
+MELD_SIZE: Final = 256
+_OUTCOME_SIZE: Final = 2 * MELD_SIZE
+"""Bytes at most, places in a tuple included."""
 
 
 class MeldBook:
@@ -133,23 +140,23 @@ class MeldBook:
         return {meld for meld, _ in reached}
 
 
-@lru_cache(64)
+@ANSWERS.cached(_RULE_SET_SIZE)
 def meld_book(rules: RuleSet) -> MeldBook:
     """The book of a rule set."""
     return MeldBook(rules)
 
 
-@lru_cache(_REMEMBERED)
+@ANSWERS.cached(MELD_SIZE, each=_OUTCOME_SIZE)
 def _arranged(book: MeldBook, base: Meld | None, cards: tuple[int, ...]) -> tuple[Outcome, ...]:
     return tuple(sorted(book.outcomes(base, cards), key=_preference))
 
 
-@lru_cache(_REMEMBERED)
+@ANSWERS.cached(_WAY_SIZE, each=_WAY_SIZE)
 def _run_ways(book: MeldBook, run: RunShape, held: int, acting: int) -> tuple[RunWay, ...]:
     return tuple(run_ways(book.rules, run, held, acting))
 
 
-@lru_cache(_REMEMBERED)
+@ANSWERS.cached(2 * MELD_SIZE)
 def _moved_wild(book: MeldBook, base: Meld) -> tuple[Meld, int] | None:
     return moved_wild(book.rules, base)
 

@@ -13,8 +13,10 @@ from buraco_rules.sets import MAX_NATURALS
 _LONGEST: Final = ACE_HIGH - ACE + 1
 """Cards of the longest run; a set has fewer (R4.1, R4.2)."""
 _RULE_SETS_REMEMBERED: Final = 16
-_MELDS_REMEMBERED: Final = 4096
+_MELDS_REMEMBERED: Final = 1024
+"""Of each rule set: half a KiB each at most, 8 MiB of all rule sets together."""
 _PLAYS_REMEMBERED: Final = 1024
+"""4 KiB each at most, rule sets of their own included."""
 
 
 def meld_problem(rules: RuleSet, meld: Meld) -> str | None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import compress
 from typing import Final
 
-from buraco_rules.arrangements import MeldBook, meld_book
+from buraco_rules.arrangements import ANSWERS, MELD_SIZE, MeldBook, meld_book
+from buraco_rules.caching import ByteBudget
 from buraco_rules.cards import KING, RANK, SUIT, SUITS, TWOS, WILDS
 from buraco_rules.melds import MIN_SIZE, SET, Meld, ranks_taken, run_suit
 from buraco_rules.moves import LayMeld, LayOff
@@ -25,10 +25,12 @@ from buraco_rules.runs import (
 from buraco_rules.sets import POOL_BITS, SetShape, makes_set, set_lays, set_shape
 from buraco_rules.sorted_hands import Acting, SortedHand, SuitCards, sort_beside, sort_hand
 
-_REMEMBERED: Final = 1 << 13
-"""Lists of moves of each kind, of all rule sets together: with the meld book's answers some 50 MB."""
-_OF_LATE: Final = 1 << 10
-"""Lists of lay-offs. What does not come again soon does not come again at all: a hand changes with every turn."""
+_LAY_OFFS: Final = ByteBudget(2 << 20)
+"""Apart from other answers: what does not come again soon does not come again at all. A hand changes with every turn.
+"""
+_MOVE_SIZE: Final = 224
+_SUIT_CARDS_SIZE: Final = 1024
+"""Bytes at most of a move with its place in a tuple, and of the cards of a suit."""
 
 _RANKS: Final = range(KING + 1)
 """With the joker's, which makes no set."""
@@ -146,19 +148,19 @@ class _RunBase:
     """Whether a wild may be laid off on it."""
 
 
-@lru_cache(_REMEMBERED)
+@ANSWERS.cached(2 * MELD_SIZE)
 def _run_base(book: MeldBook, meld: Meld) -> _RunBase:
     run = run_shape(book.rules, meld)
     return _RunBase(run, run_suit(meld), first_places(run), run.wild != STRANGER)
 
 
-@lru_cache(_REMEMBERED)
+@ANSWERS.cached(each=_MOVE_SIZE)
 def _new_runs(book: MeldBook, suit: int, held: int, acting: int) -> tuple[LayMeld, ...]:
     ways = book.run_ways(NO_RUN, held, WILD_KINDS[suit][acting])
     return tuple([LayMeld(cards_laid(way, suit, acting), way.wild_position or None) for way in ways])
 
 
-@lru_cache(_OF_LATE)
+@_LAY_OFFS.cached(_SUIT_CARDS_SIZE, each=_MOVE_SIZE)
 def _run_lay_offs(book: MeldBook, index: int, meld: Meld, of_suit: SuitCards, acting: Acting) -> tuple[LayOff, ...]:
     base = _run_base(book, meld)
     kinds, run, found = WILD_KINDS[base.suit], base.shape, []
@@ -172,12 +174,12 @@ def _run_lay_offs(book: MeldBook, index: int, meld: Meld, of_suit: SuitCards, ac
     return tuple(found)
 
 
-@lru_cache(_REMEMBERED)
+@ANSWERS.cached(each=_MOVE_SIZE)
 def _new_sets(book: MeldBook, rank: int, pool: int, acting: int) -> tuple[LayMeld, ...]:
     return tuple([LayMeld(cards) for cards in set_lays(book.rules, SetShape(rank, 0, False), pool, acting)])
 
 
-@lru_cache(_REMEMBERED)
+@ANSWERS.cached(each=_MOVE_SIZE)
 def _set_lay_offs(book: MeldBook, index: int, base: SetShape, pool: int, acting: int) -> tuple[LayOff, ...]:
     return tuple([LayOff(index, cards) for cards in set_lays(book.rules, base, pool, acting)])
 

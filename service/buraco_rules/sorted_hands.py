@@ -61,7 +61,7 @@ def _faces(number: int) -> int:
     return (number | number >> 1) & _ALL_FACES | number & _SECONDS
 
 
-@lru_cache(1 << 14)
+@lru_cache(1 << 13)  # 6 MiB at most
 def _suit_cards(spades: int) -> SuitCards:
     """What cards of one suit are good for, counted in a number as if they were spades."""
     held = SECOND_ACE if spades >> 8 * ACE & 2 else 0

@@ -264,7 +264,7 @@ def test_command_stops(server: RunningServer) -> None:
         line = process.stderr.readline()
         assert re.search(rf"INFO greedy at seat 0 of table {table_id}$", line)
         process.send_signal(signal.SIGTERM)
-        _, rest = process.communicate(timeout=30)
+        _, rest = process.communicate(timeout=60)
     assert process.returncode == 0, rest
     assert "Traceback" not in rest
 

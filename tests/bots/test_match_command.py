@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,15 @@ def test_broken_bot(tmp_path: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Programs get Ctrl-C: those that are started where it is ignored, as in the background of a shell, ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
     """Ctrl-C and SIGTERM stop the match in the middle, and all that was started."""

@@ -121,7 +121,7 @@ def test_fleet_over_mutual_tls(folder: Path, address: str) -> None:
         assert process.stderr
         assert f"INFO greedy at seat 0 of table {table_id}" in process.stderr.readline()
         process.send_signal(signal.SIGTERM)
-        _, rest = process.communicate(timeout=30)
+        _, rest = process.communicate(timeout=60)
     assert process.returncode == 0, rest
 
 
@@ -140,7 +140,7 @@ async def test_name_in_the_certificate(folder: Path, address: str) -> None:
     """A server whose certificate is for another name is reached only where that name is given."""
     for name, reached in (("localhost", True), ("elsewhere.example", False)):
         tls = Tls(folder / "server-ca.crt", folder / "client.crt", folder / "client.key", name)
-        async with BuracoClient(address, tls=tls, timeout=2.0) as client:
+        async with BuracoClient(address, tls=tls, timeout=60.0 if reached else 2.0) as client:
             with contextlib.nullcontext() if reached else pytest.raises(Unavailable):
                 assert all([table.id async for table in client.list_tables()])
 

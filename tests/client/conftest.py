@@ -8,10 +8,13 @@ import pytest
 from buraco_client import Backoff, BuracoClient
 from tests.client.playing import Table
 from tests.client.scripted import Script, Service
+from tests.clock import LoopClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+PATIENCE = 60.0
+"""Seconds after which something that has to happen is taken to be lost."""
 QUICK = Backoff(first=0.002, cap=0.02)
 
 
@@ -22,7 +25,7 @@ async def no_task_left() -> AsyncIterator[None]:
     yield
     left = asyncio.all_tasks() - before - {asyncio.current_task()}
     if left:
-        _, left = await asyncio.wait(left, timeout=2)
+        _, left = await asyncio.wait(left, timeout=PATIENCE)
     assert not left
 
 
@@ -42,8 +45,14 @@ async def service(script: Script) -> AsyncIterator[Service]:
 @pytest.fixture
 async def client(service: Service) -> AsyncIterator[BuracoClient]:
     """A client that tries again quickly. It may be called for longer than any test takes."""
-    async with BuracoClient(service.target, backoff=QUICK, timeout=20.0) as made:
+    async with BuracoClient(service.target, backoff=QUICK, timeout=PATIENCE) as made:
         yield made
+
+
+@pytest.fixture
+async def clock(monkeypatch: pytest.MonkeyPatch) -> LoopClock:
+    """The clock of the test's event loop."""
+    return LoopClock(monkeypatch)
 
 
 @pytest.fixture

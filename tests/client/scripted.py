@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import MethodDescriptor
     from google.protobuf.message import Message
 
+    from buraco_client import BuracoClient
+
 Context = grpc.aio.ServicerContext
 Step = Callable[[Any, Any], Awaitable[Any]]
 
@@ -156,6 +158,28 @@ def retry_info(seconds: float) -> Message:
 async def forever(*_: Any) -> None:
     """A call that is never answered."""
     await asyncio.Event().wait()
+
+
+class Beats:
+    """A stream on which a test sends message after message: `on` is what the stream does."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    async def on(self, context: Any) -> None:
+        self._opened.set_result(context)
+        await forever()
+
+    async def send(self, client: BuracoClient, message: Message) -> None:
+        """Send it, and return when the client has had an answer that came down the same connection behind it."""
+
+        async def behind(request: Any, context: Any) -> Any:
+            await send(await self._opened, message)
+            return table_service_pb2.GetTableResponse()
+
+        self._script.on("GetTable", behind)
+        await client.get_table("t")
 
 
 def state(revision: int, status: Any = table_pb2.TABLE_STATE_PLAYING) -> table_service_pb2.TableUpdate:

@@ -14,6 +14,7 @@ from tests.client.scripted import events, forever, send, state, turn
 if TYPE_CHECKING:
     from buraco_client import BuracoClient
     from tests.client.scripted import Script
+    from tests.clock import LoopClock
 
 
 async def test_seat_plays_on_one_stream(client: BuracoClient, script: Script, table: Table) -> None:
@@ -122,12 +123,15 @@ async def test_passing_trouble_is_sat_out(
     assert table.asked == [table.asked[0]] * 4
 
 
-async def test_overdue_answer_can_be_asked_for_again(client: BuracoClient, script: Script, table: Table) -> None:
+async def test_overdue_answer_can_be_asked_for_again(
+    client: BuracoClient, script: Script, table: Table, clock: LoopClock
+) -> None:
     """After a deadline the same request id gets the answer; the one that came too late concerns nobody."""
     overdue = asyncio.Event()
 
     async def late(context: Any) -> None:
         request_id = await table.ask(context)
+        clock.advance(11.0)
         await overdue.wait()
         await send(context, accepted(request_id, 4))
         request_id = await table.ask(context)
@@ -139,7 +143,7 @@ async def test_overdue_answer_can_be_asked_for_again(client: BuracoClient, scrip
     script.on("PlayTable", table.stream(state(3), then=late))
     async with client.seat("t", 0, "abc").play() as session:
         with pytest.raises(DeadlineExceeded) as caught:
-            await session.submit([DRAW], timeout=0.05)
+            await session.submit([DRAW], timeout=10.0)
         overdue.set()
         assert await take(session, 2) == [state(3), events(4)]
         assert await session.submit([DRAW], request_id=caught.value.request_id) == 4

@@ -9,12 +9,13 @@ import pytest
 
 from buraco.v1 import card_pb2, move_pb2, table_service_pb2
 from buraco_client import BuracoClient, DeadlineExceeded, TableRefused, TokenRejected, Unavailable
-from tests.client.conftest import QUICK
+from tests.client.conftest import PATIENCE, QUICK
 from tests.client.playing import CODE, DRAW, Table, accepted, refused, take, unavailable
-from tests.client.scripted import Service, events, forever, refuse, send, state, turn
+from tests.client.scripted import Beats, Service, events, forever, refuse, send, state, turn
 
 if TYPE_CHECKING:
     from tests.client.scripted import Script
+    from tests.clock import LoopClock
 
 RECONNECT = table_service_pb2.Reconnect(revision=3)
 GONE = table_service_pb2.HistoryGone(oldest_revision=9)
@@ -108,13 +109,14 @@ async def test_session_moves_on_when_the_replica_asks(client: BuracoClient, scri
     assert table.resumed_after == [None, 3]
 
 
-async def test_silent_stream_is_replaced(service: Service, script: Script, table: Table) -> None:
+async def test_silent_stream_is_replaced(service: Service, script: Script, table: Table, clock: LoopClock) -> None:
     """A stream that is silent for too long is given up, at the server too, and opened anew."""
     given_up = asyncio.Event()
 
     async def silent(context: Any) -> None:
         context.add_done_callback(lambda _: given_up.set())
         await table.ask(context)
+        clock.advance(11.0)
         await forever()
 
     async def answers(context: Any) -> None:
@@ -123,7 +125,7 @@ async def test_silent_stream_is_replaced(service: Service, script: Script, table
 
     script.on("PlayTable", table.stream(state(3), turn(3), then=silent), table.stream(then=answers))
     async with (
-        BuracoClient(service.target, heartbeat_timeout=0.1, backoff=QUICK) as client,
+        BuracoClient(service.target, heartbeat_timeout=10.0, backoff=QUICK) as client,
         client.seat("t", 0, "abc").play() as session,
     ):
         assert await session.submit([DRAW]) == 4
@@ -131,22 +133,22 @@ async def test_silent_stream_is_replaced(service: Service, script: Script, table
     assert table.asked == [table.asked[0]] * 2
 
 
-async def test_heartbeats_keep_a_quiet_stream(service: Service, script: Script, table: Table) -> None:
+async def test_heartbeats_keep_a_quiet_stream(service: Service, script: Script, table: Table, clock: LoopClock) -> None:
     """As long as heartbeats come in time, a stream on which nothing happens is kept."""
-
-    async def quiet(context: Any) -> None:
-        for _ in range(6):
-            await asyncio.sleep(0.2)
-            await send(context, table_service_pb2.Heartbeat(revision=3))
-        await send(context, events(4))
-        await forever()
-
-    script.on("PlayTable", table.stream(state(3), then=quiet))
+    beats = Beats(script)
+    script.on("PlayTable", table.stream(state(3), then=beats.on))
     async with (
-        BuracoClient(service.target, heartbeat_timeout=1.0, backoff=QUICK) as client,
+        BuracoClient(
+            service.target, heartbeat_timeout=100.0, patience=100.0, timeout=PATIENCE, backoff=QUICK
+        ) as client,
         client.seat("t", 0, "abc").play() as session,
     ):
-        assert await take(session, 2) == [state(3), events(4)]
+        assert await take(session, 1) == [state(3)]
+        for _ in range(3):
+            clock.advance(40.0)
+            await beats.send(client, table_service_pb2.Heartbeat(revision=3))
+        await beats.send(client, events(4))
+        assert await take(session, 1) == [events(4)]
     assert len(table.opened) == 1
 
 
@@ -193,20 +195,20 @@ async def test_refusal_at_the_door_is_raised(client: BuracoClient, script: Scrip
             await session.submit([DRAW])
 
 
-async def test_patience_ends(service: Service, script: Script, table: Table) -> None:
+async def test_patience_ends(service: Service, script: Script, table: Table, clock: LoopClock) -> None:
     """A session whose service stays away raises when the client's patience is over, everywhere."""
     script.on("PlayTable", table.stream(state(3)))
     async with (
-        BuracoClient(service.target, patience=0.3, backoff=QUICK) as client,
+        BuracoClient(service.target, patience=10.0, backoff=QUICK) as client,
         client.seat("t", 0, "abc").play() as session,
     ):
         await take(session, 1)
         await service.stop()
         with pytest.raises(Unavailable):
-            await anext(session)
-        async with asyncio.timeout(5):
+            await clock.hurry(anext(session))
+        async with asyncio.timeout(1800):
             with pytest.raises(Unavailable):
-                await session.submit([DRAW], timeout=3600.0)
+                await clock.hurry(session.submit([DRAW], timeout=3600.0))
 
 
 async def test_question_after_the_match_opens_a_stream_of_its_own(

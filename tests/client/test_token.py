@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.client.scripted import Script, Service, Step
+    from tests.clock import LoopClock
 
 VIEW = table_service_pb2.TableServiceGetViewResponse(revision=3)
 LONG = 7 * 86_400
@@ -141,10 +142,13 @@ async def test_play_outlives_its_token(client: BuracoClient, script: Script, tab
 
 
 @pytest.mark.parametrize("way", ["WatchTable", "PlayTable"])
-async def test_token_is_renewed_during_a_stream(client: BuracoClient, script: Script, table: Table, way: str) -> None:
+async def test_token_is_renewed_during_a_stream(
+    service: Service, script: Script, table: Table, clock: LoopClock, way: str
+) -> None:
     """A stream on which little happens renews the token as its heartbeats come."""
 
     async def beats(context: Any) -> None:
+        clock.advance(600.0)
         while not script.requests["RenewToken"]:
             await send(context, table_service_pb2.Heartbeat(revision=3))
             await asyncio.sleep(0.02)
@@ -157,9 +161,10 @@ async def test_token_is_renewed_during_a_stream(client: BuracoClient, script: Sc
 
     script.on("RenewToken", fresh("new"))
     script.on(way, watched if way == "WatchTable" else table.stream(state(3), then=beats))
-    seat = client.seat("t", 0, "old", expires_at=time.time() + 0.5)
-    async with seat.watch() if way == "WatchTable" else seat.play() as updates:
-        assert [await anext(updates) for _ in range(2)] == [state(3), events(4)]
+    async with BuracoClient(service.target, heartbeat_timeout=LONG, patience=LONG, backoff=QUICK) as client:
+        seat = client.seat("t", 0, "old", expires_at=time.time() + 1000.0)
+        async with seat.watch() if way == "WatchTable" else seat.play() as updates:
+            assert [await anext(updates) for _ in range(2)] == [state(3), events(4)]
     assert proofs(script, way) == ["Bearer old"]
     assert seat.token == "new"
 

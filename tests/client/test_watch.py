@@ -8,8 +8,9 @@ import pytest
 
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_client import Backoff, BuracoClient, TableUnknown, TokenRejected, Unavailable, Update, Watch
-from tests.client.conftest import QUICK
+from tests.client.conftest import PATIENCE, QUICK
 from tests.client.scripted import (
+    Beats,
     Service,
     Step,
     away,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from tests.client.scripted import Script
+    from tests.clock import LoopClock
 
 HEARTBEAT = table_service_pb2.Heartbeat(revision=3)
 RECONNECT = table_service_pb2.Reconnect(revision=3)
@@ -123,7 +125,7 @@ async def test_streams_that_bring_nothing_new_are_opened_ever_more_slowly(servic
     assert waits == [2, 3, 2]
 
 
-async def test_silent_stream_is_replaced(service: Service, script: Script) -> None:
+async def test_silent_stream_is_replaced(service: Service, script: Script, clock: LoopClock) -> None:
     """A stream without a heartbeat for too long is given up, at the server too, and opened anew."""
     given_up = asyncio.Event()
 
@@ -133,30 +135,36 @@ async def test_silent_stream_is_replaced(service: Service, script: Script) -> No
 
     script.on("WatchTable", stream(state(3), then=silent), stream(events(4)))
     async with (
-        BuracoClient(service.target, heartbeat_timeout=0.1, backoff=QUICK) as client,
+        BuracoClient(service.target, heartbeat_timeout=10.0, backoff=QUICK) as client,
         client.watch("t") as updates,
     ):
-        assert await take(updates, 2) == [state(3), events(4)]
+        assert await take(updates, 1) == [state(3)]
+        following = asyncio.create_task(take(updates, 1))
+        await asyncio.sleep(0)  # it waits for a message now
+        clock.advance(11.0)
+        assert await following == [events(4)]
         await given_up.wait()
     assert resumed_after(script) == [None, 3]
 
 
-async def test_heartbeats_keep_a_quiet_stream(service: Service, script: Script) -> None:
+async def test_heartbeats_keep_a_quiet_stream(service: Service, script: Script, clock: LoopClock) -> None:
     """As long as heartbeats come in time, a stream on which nothing happens is kept."""
-
-    async def quiet(request: Any, context: Any) -> None:
-        for _ in range(6):
-            await asyncio.sleep(0.2)
-            await send(context, HEARTBEAT)
-        await send(context, events(4))
-        await forever()
-
-    script.on("WatchTable", stream(state(3), then=quiet))
+    beats = Beats(script)
+    script.on("WatchTable", stream(state(3), then=lambda request, context: beats.on(context)))
     async with (
-        BuracoClient(service.target, heartbeat_timeout=1.0, backoff=QUICK) as client,
+        BuracoClient(
+            service.target, heartbeat_timeout=100.0, patience=100.0, timeout=PATIENCE, backoff=QUICK
+        ) as client,
         client.watch("t") as updates,
     ):
-        assert await take(updates, 2) == [state(3), events(4)]
+        assert await take(updates, 1) == [state(3)]
+        following = asyncio.create_task(take(updates, 1))
+        await asyncio.sleep(0)  # it waits for a message now
+        for _ in range(3):
+            clock.advance(40.0)
+            await beats.send(client, HEARTBEAT)
+        await beats.send(client, events(4))
+        assert await following == [events(4)]
     assert resumed_after(script) == [None]
 
 
@@ -254,26 +262,26 @@ async def test_limit_delays_the_watch(client: BuracoClient, script: Script) -> N
     assert asyncio.get_running_loop().time() - begun >= 0.1
 
 
-async def test_patience_ends(service: Service, script: Script) -> None:
+async def test_patience_ends(service: Service, script: Script, clock: LoopClock) -> None:
     """A watch whose service stays away raises when the client's patience is over."""
     script.on("WatchTable", stream(state(3)))
-    async with BuracoClient(service.target, patience=0.3, backoff=QUICK) as client:
+    async with BuracoClient(service.target, patience=10.0, backoff=QUICK) as client:
         updates = client.watch("t")
         await anext(updates)
         await service.stop()
         with pytest.raises(Unavailable):
-            await anext(updates)
+            await clock.hurry(anext(updates))
 
 
-async def test_slow_iteration_uses_up_no_patience(service: Service, script: Script) -> None:
+async def test_slow_iteration_uses_up_no_patience(service: Service, script: Script, clock: LoopClock) -> None:
     """Patience counts the time a stream is broken, not the time between two steps of the iteration."""
     script.on("WatchTable", stream(state(3), then=away()), stream(events(4)))
     async with (
-        BuracoClient(service.target, patience=0.2, backoff=QUICK) as client,
+        BuracoClient(service.target, patience=10.0, backoff=QUICK) as client,
         client.watch("t") as updates,
     ):
         await anext(updates)
-        await asyncio.sleep(0.3)
+        clock.advance(11.0)
         assert await anext(updates) == events(4)
 
 

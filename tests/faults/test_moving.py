@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 RULES = PRESETS_BY_ID["burraco"]
 BOTS = (RandomBot, RandomBot)
 MATCHES = 2
-DRAINED = 20.0
+DRAINED = 50.0
 """Seconds that an orderly stop under load may take: the clients leave at once when they are asked to."""
 
 

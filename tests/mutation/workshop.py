@@ -21,6 +21,7 @@ JUDGES: Final = (
     "tests/test_vectors.py::test_vectors",
 )
 """The tests that say what a deal is. Those of notation and of stored positions judge other things."""
+_DECORATORS: Final = ("property", "lru_cache", "ANSWERS.cached", "_LAY_OFFS.cached", "dataclass_transform")
 
 
 def furnish(modules: Sequence[str]) -> None:
@@ -36,15 +37,15 @@ def furnish(modules: Sequence[str]) -> None:
 
 
 def undecorated(source: str) -> str:
-    """The same module with `@property` and `@lru_cache(…)` written as assignments: mutmut leaves decorated functions
-    as they are.
+    """The same module with `@property`, `@lru_cache(…)` and the like written as assignments: mutmut leaves decorated
+    functions as they are.
     """
     lines = source.splitlines()
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     for function in sorted(functions, key=lambda node: -node.lineno):
         if len(function.decorator_list) == 1 and function.col_offset <= 4:
             (decorator,) = function.decorator_list
-            if (text := ast.unparse(decorator)).startswith(("property", "lru_cache", "dataclass_transform")):
+            if (text := ast.unparse(decorator)).startswith(_DECORATORS):
                 assert function.end_lineno is not None
                 assert decorator.end_lineno is not None
                 indent = " " * function.col_offset

@@ -17,7 +17,7 @@ import hiredis
 
 from tests.servers.processes import free_port
 
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 _PAUSE = 0.01
 _ATTEMPTS = 5
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from buraco_service.observing import logs
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Announcing(io.StringIO):

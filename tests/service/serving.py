@@ -32,7 +32,7 @@ from buraco_service.stores.urls import open_store
 from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import decode
 
-PATIENCE: Final = 30.0
+PATIENCE: Final = 60.0
 """Seconds after which a test gives up; nothing takes so long that goes right."""
 QUIET: Final = 300.0
 """Heartbeats this far apart come in no test."""

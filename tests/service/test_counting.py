@@ -91,7 +91,7 @@ async def test_tables_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     told: asyncio.Queue[dict[str, int]] = asyncio.Queue()
     monkeypatch.setattr(metrics, "tables_stored", told.put_nowait)
     task = asyncio.create_task(count_tables(metrics, store))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await told.get() == {"waiting": 0, "playing": 0, "finished": 0}
         await create(store, "t")
         await create(store, "u")

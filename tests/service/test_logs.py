@@ -298,7 +298,7 @@ async def test_info_is_written_soon_and_warnings_at_once() -> None:
     log = logs.get_logger()
     log.info("one")
     assert stream.getvalue() == ""
-    await asyncio.wait_for(stream.written.wait(), 10)
+    await asyncio.wait_for(stream.written.wait(), 60)
     assert [line["event"] for line in lines(stream)] == ["one"]
     log.info("two")
     log.warning("three")

@@ -1,5 +1,7 @@
 """Positions that callers send are remembered, and nothing is told of them that reading them again would not tell."""
 
+from dataclasses import replace
+
 import pytest
 
 from buraco.v1 import deal_pb2
@@ -12,6 +14,7 @@ from buraco_service.codec.snapshots import snapshot_bytes, snapshot_to_pb
 from buraco_service.requests import Problems
 from buraco_service.serving import positions
 from buraco_service.serving.positions import Positions
+from tests.memory import size_of
 from tests.rules.playouts import playout
 
 
@@ -53,14 +56,25 @@ def test_faults_are_told_each_time() -> None:
             problems.refuse()
 
 
-def test_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest is forgotten for a new one, and what is larger than any position in play is not remembered."""
-    monkeypatch.setattr(positions, "_REMEMBERED", 2)
+def test_positions_are_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest is evicted for a new one, and what is larger than the room for all is not kept."""
+    monkeypatch.setattr(positions, "_MOST", 15_000)
     known = Positions()
     deals = [deal for deal, _ in playout(PRESETS[0], 4, 2)][:3]
     read_first = [read(known, deal) for deal in deals]
     assert [read(known, deal) is once for deal, once in zip(deals[1:], read_first[1:], strict=True)] == [True, True]
     assert read(known, deals[0]) is not read_first[0]
-    monkeypatch.setattr(positions, "_LARGEST", 10)
+    monkeypatch.setattr(positions, "_MOST", 10)
     known = Positions()
     assert read(known, deals[0]) is not read(known, deals[0])
+
+
+@pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
+def test_positions_take_no_more_than_is_counted(rules: RuleSet) -> None:
+    """Positions take no more memory than is counted, also those with a rule set of their own."""
+    known = Positions()
+    house = replace(rules, id="house", display_name="House rules " * 8)
+    for deal, _ in playout(house, 4, 1):
+        position = deal_from_pb(snapshot_to_pb(deal))
+        known.answered(snapshot_bytes(position), position)
+    assert 0 < size_of(known) <= known._known.taken

@@ -15,12 +15,15 @@ from buraco_rules.presets import PRESETS
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.shuffle import commitment, mixed_seed, server_seed
 from buraco_rules.violations import Violation
+from buraco_service.codec.events import event_bytes
 from buraco_service.errors import ApiError
 from buraco_service.tables import changes
 from buraco_service.tables.entries import Entry, read_entry
-from buraco_service.tables.recent import MAX_ENTRIES, RecentTables
+from buraco_service.tables.recent import MAX_BYTES, MAX_ENTRIES, RecentTables
 from buraco_service.tables.state import Seat, TableState, TableValue
 from buraco_service.tables.stored import CorruptTable, decode, encode, table_to_pb
+from tests.memory import size_of
+from tests.rules.playouts import playout
 from tests.service.scripts import CLASSIC, dealt, plain_turn, played, turns
 from tests.service.serving import SEED
 
@@ -234,6 +237,10 @@ def at(revision: int, table_id: str = "a") -> TableValue:
     return opened()._replace(id=table_id, revision=revision)
 
 
+SIZE = 500
+"""Bytes of a stored table."""
+
+
 def revisions(recent: RecentTables, after: int, table_id: str = "a") -> list[int]:
     """The changes that are remembered after a revision."""
     return [entry.revision for entry in recent.entries_after(table_id, after)]
@@ -243,10 +250,10 @@ def test_recent_keeps_the_newest() -> None:
     """A copy is never replaced by an older one."""
     recent = RecentTables()
     assert recent.get("a") is None
-    recent.put(at(3))
-    recent.put(at(2))
+    recent.put(at(3), SIZE)
+    recent.put(at(2), SIZE)
     assert recent.get("a") == at(3)
-    recent.put(at(4), Entry(4))
+    recent.put(at(4), SIZE, Entry(4))
     assert recent.get("a") == at(4)
     recent.forget("a")
     assert recent.get("a") is None
@@ -257,26 +264,51 @@ def test_recent_entries_have_no_gaps() -> None:
     """Changes are told only as far as they follow without a gap, in order, also where they came out of order."""
     recent = RecentTables()
     for revision in (1, 2, 5, 4, 7):
-        recent.put(at(revision), Entry(revision))
+        recent.put(at(revision), SIZE, Entry(revision))
     assert revisions(recent, 0) == [1, 2]
     assert revisions(recent, 2) == []
     assert revisions(recent, 3) == [4, 5]
     assert revisions(recent, 6) == [7]
     assert revisions(recent, 7) == []
-    recent.put(at(3), Entry(3))
+    recent.put(at(3), SIZE, Entry(3))
     assert revisions(recent, 0) == [1, 2, 3, 4, 5]
 
 
 def test_recent_is_bounded() -> None:
-    """The tables used longest ago are forgotten first, and of each table the oldest changes."""
-    recent = RecentTables(most=2)
+    """The tables used longest ago are evicted first, and of each table the oldest changes."""
+    recent = RecentTables(most=80_000)
     for table_id in "ab":
-        recent.put(at(1, table_id))
+        recent.put(at(1, table_id), 3_000)
     assert recent.get("a") is not None
-    recent.put(at(1, "c"))
+    recent.put(at(1, "c"), 3_000)
     assert recent.get("b") is None
     assert recent.get("a") is not None
     for revision in range(1, MAX_ENTRIES + 11):
-        recent.put(at(revision), Entry(revision))
+        recent.put(at(revision), 3_000, Entry(revision))
     assert revisions(recent, 9) == []
     assert revisions(recent, 10) == list(range(11, MAX_ENTRIES + 11))
+    recent.put(at(1, "c"), 3_000)
+    recent.put(at(MAX_ENTRIES + 11), 3_000, Entry(MAX_ENTRIES + 11, (bytes(30_000),)))
+    assert recent.get("c") is None
+    assert revisions(recent, MAX_ENTRIES + 10) == [MAX_ENTRIES + 11]
+
+
+def test_recent_keeps_no_finished_table() -> None:
+    """A table whose match is over makes room at once, with its changes."""
+    recent = RecentTables()
+    recent.put(at(1), SIZE, Entry(1))
+    recent.put(at(2)._replace(state=TableState.FINISHED), SIZE, Entry(2))
+    assert recent.get("a") is None
+    assert revisions(recent, 0) == []
+
+
+@pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
+def test_recent_tables_take_no_more_than_is_counted(rules: RuleSet) -> None:
+    """Tables at any point of a deal, with their newest changes, take no more memory than the cache counts."""
+    recent = RecentTables()
+    seated = begun(4, rules)
+    for number, (deal, events) in enumerate(playout(rules, 4, 1), 1):
+        state = encode(seated._replace(id=f"{number // 40:032}", deal=deal))
+        # As it comes from a store: it shares little with the one before.
+        recent.put(decode(state, number), len(state), Entry(number, tuple(map(event_bytes, events)), (bytes(12),)))
+    assert 0 < size_of(recent, RuleSet) <= recent._copies.taken <= MAX_BYTES

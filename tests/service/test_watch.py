@@ -16,6 +16,8 @@ from buraco_rules.moves import DrawStock
 from buraco_rules.seeing import view_of
 from buraco_service.codec.rule_sets import rule_set_to_pb
 from buraco_service.codec.views import view_to_pb
+from buraco_service.tables.feed import Feed
+from tests.clock import LoopClock
 from tests.service.refusals import refused
 from tests.service.scripts import (
     CLASSIC,
@@ -29,7 +31,21 @@ from tests.service.scripts import (
     submitted,
     turns,
 )
-from tests.service.serving import END, Player, Replica, Update, create, get, join, public_view, serving, start, watch
+from tests.service.serving import (
+    END,
+    Play,
+    Player,
+    Replica,
+    Update,
+    Updates,
+    create,
+    get,
+    join,
+    public_view,
+    serving,
+    start,
+    watch,
+)
 
 SHORT = short_rules(2)
 LONG_AGO = dataclasses.replace(CLASSIC, id="long-ago", max_turns=40)
@@ -210,15 +226,28 @@ async def test_drain(tmp_path: Path) -> None:
         assert (await players[0].at(other).watch(newest).expect("events")).revision == newest + 1
 
 
-async def test_old_stream(tmp_path: Path) -> None:
+async def test_old_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream that has lasted as long as one may is told after which revision to go on, with the next message."""
-    async with serving(tmp_path / "tables.db", max_connection_age=0.1, heartbeat=0.2) as replica:
+    clock, waiting, wait = LoopClock(monkeypatch), asyncio.Event(), Feed.wait
+
+    async def noted(feed: Feed) -> None:
+        waiting.set()
+        await wait(feed)
+
+    async def grow_old(stream: Updates | Play) -> None:
+        await stream.expect("state")
+        await waiting.wait()
+        clock.advance(1000.0)
+        await stream.expect("heartbeat")
+        assert (await stream.expect("reconnect")).revision == 3
+        assert await stream.next() == END
+
+    monkeypatch.setattr(Feed, "wait", noted)
+    async with serving(tmp_path / "tables.db", max_connection_age=600.0, heartbeat=900.0) as replica:
         players = await start(replica)
-        for stream in (watch(replica, players[0].table_id), await players[1].play()):
-            await stream.expect("state")
-            await stream.expect("heartbeat")
-            assert (await stream.expect("reconnect")).revision == 3
-            assert await stream.next() == END
+        await grow_old(watch(replica, players[0].table_id))
+        waiting.clear()
+        await grow_old(await players[1].play())
 
 
 async def test_end_of_the_match(replica: Replica) -> None:

@@ -23,6 +23,7 @@ from tests.bench.stores import PLACES
 from tests.servers import postgres, valkey
 from tests.soak.audit import audit
 from tests.soak.faults import Faults
+from tests.soak.growth import measure_growth
 from tests.soak.ledger import Ledger
 from tests.soak.load import KINDS, Load
 from tests.soak.memory import measure_memory
@@ -53,7 +54,13 @@ def main() -> int:
     parser.add_argument("--fault-every", type=float, default=8.0, help="seconds between faults, 0: none (default 8)")
     parser.add_argument("--kind", choices=KINDS, action="append", help="tables of this kind alone; may be repeated")
     parser.add_argument("--seed", default="soak", help="of bots, pauses and faults")
-    parser.add_argument("--only", choices=("load", "memory", "storage"), default="load", help="what is measured")
+    parser.add_argument("--matches", type=int, default=2, help="matches at a time while growth is measured (default 2)")
+    parser.add_argument(
+        "--only",
+        choices=("load", "growth", "memory", "storage"),
+        default="load",
+        help="what is measured; growth: whether the memory of a replica is level, of which --seconds 3600 can tell",
+    )
     arguments = parser.parse_args()
     if arguments.only == "memory":
         asyncio.run(measure_memory())
@@ -63,6 +70,9 @@ def main() -> int:
         for store in stores:
             asyncio.run(measure_storage(store, PLACES[store]))
         return 0
+    if arguments.only == "growth":
+        level = [asyncio.run(_growth(store, arguments)) for store in stores]
+        return 0 if all(level) else 1
     faultless = True
     for store in stores:
         outcome = asyncio.run(_soak(store, arguments))
@@ -76,6 +86,12 @@ def _can_be_had(store: str) -> bool:
     if reason is not None:
         print(f"{store} is left out: {reason}")
     return reason is None
+
+
+async def _growth(store: str, arguments: argparse.Namespace) -> bool:
+    return await measure_growth(
+        store, PLACES[store], seconds=arguments.seconds, matches=arguments.matches, seed=arguments.seed
+    )
 
 
 async def _soak(store: str, arguments: argparse.Namespace) -> Outcome:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.soak.audit import Findings
 from tests.soak.faults import Faults
+from tests.soak.growth import growth_after
 from tests.soak.ledger import Ledger, Timed
 from tests.soak.meters import Reading
-from tests.soak.replicas import Replica, Sample
+from tests.soak.replicas import Replica
 
 _MIB = 1 << 20
 _WIDTH = 1000
@@ -126,19 +126,11 @@ def _memory(outcome: Outcome) -> list[tuple[str, str]]:
         text = f"{replica.samples[0].resident / _MIB:.0f} at first"
         if len(last) > 2:
             text += (
-                f", {last[-1].resident / _MIB:.0f} at the end, where it grew by {_growth(last):+.1f} a minute"
+                f", {last[-1].resident / _MIB:.0f} at the end, where it grew by {growth_after(last):+.1f} a minute"
                 f" for {last[-1].at - last[0].at:.0f} s"
             )
         rows.append((f"memory of {replica.name}, MiB", text))
     return rows
-
-
-def _growth(samples: Sequence[Sample]) -> float:
-    """MiB a minute, by least squares."""
-    slope, _ = statistics.linear_regression(
-        [sample.at / 60 for sample in samples], [sample.resident / _MIB for sample in samples]
-    )
-    return slope
 
 
 def _storage(outcome: Outcome) -> list[tuple[str, str]]:

@@ -9,7 +9,28 @@ from pathlib import Path
 
 import pytest
 
+from tests.soak.growth import growth_after
+from tests.soak.replicas import Sample
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_growth_is_that_after_a_time() -> None:
+    """Growth is in MiB a minute, and what was before the time does not count."""
+    samples = [Sample(60.0 * minute, (50 + 10 * min(minute, 10) + minute) << 20, 1) for minute in range(60)]
+    assert growth_after(samples, 600.0) == pytest.approx(1.0)
+    assert growth_after(samples) > 1.5
+
+
+@pytest.mark.slow
+def test_growth_is_measured() -> None:
+    """Matches are played one after the other, and the growth of memory decides how the program ends."""
+    command = [sys.executable, "-m", "tests.soak", "--only", "growth", "--store", "sqlite", "--seconds", "70"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=170)
+    assert re.search(r"minute +1 +[\d.]+ MiB\n", run.stdout), run.stdout + run.stderr
+    growth, verdict = re.search(r"grew by ([+-][\d.]+) MiB a minute: (.*)\n", run.stdout).groups()  # type: ignore[union-attr]
+    assert (float(growth) <= 0.25, run.returncode) == ((True, 0) if verdict == "level" else (False, 1))
+    assert int(re.search(r"(\d+) matches and", run.stdout)[1]) >= 1  # type: ignore[index]
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import resource
+import sqlite3
 import sys
 
 from buraco_service.observing import logs
@@ -73,6 +74,22 @@ async def outgrow(url: str) -> None:
     say("loaded", await store.revision("t"))
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     say("went on to", await store.commit(step("t", revision, request_id="after")))
+    await store.close()
+
+
+async def starve(url: str) -> None:
+    """Commit what SQLite has no memory for, then what it has; write what became of it."""
+    store = await open_store(url)
+    await create(store, "t")
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        db.execute(f"PRAGMA hard_heap_limit = {4 << 20}")  # of the whole process
+    large = bytes(8 << 20)
+    for refused in (step("t", 1, state=large), step("t", 1, records=((1, large),))):
+        try:
+            await store.commit(refused)
+        except StoreUnavailable as unavailable:
+            say(unavailable)
+    say("went on to", await store.commit(step("t", 1)))
     await store.close()
 
 

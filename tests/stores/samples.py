@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 StoreFactory = Callable[[], Awaitable[Store]]
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which something that has to happen is taken to be lost."""
 
 

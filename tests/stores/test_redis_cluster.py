@@ -10,9 +10,10 @@ import pytest
 
 from buraco_service.stores.base import Remembered, StoreIncompatible, StoreUnavailable
 from buraco_service.stores.redis.keys import BUCKETS, SLOTS, Keys, bucket_of, slot_of
+from buraco_service.stores.redis.store import RedisStore
 from tests.servers.valkey import Cluster, missing, replicate, running_cluster, running_node
 from tests.stores.conftest import OpenAt
-from tests.stores.samples import advance, create, soon, step, until_answered
+from tests.stores.samples import PATIENCE, advance, create, soon, step, until_answered
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 
@@ -112,8 +113,12 @@ async def test_calls_wait_for_a_slot_that_is_moving(
     valkey_cluster: Cluster, redis_cluster_url: str, open_at: OpenAt
 ) -> None:
     """While a table's keys are in part here and in part there, a commit waits, for the timeout at most, and goes on."""
-    store, hasty = await open_at(redis_cluster_url), await open_at(f"{redis_cluster_url}&timeout=0.3")
+    store, hasty = await open_at(redis_cluster_url), await open_at(redis_cluster_url)
     await create(store, "t")
+    # For a call as a whole, not for an answer.
+    for patience, one in ((PATIENCE, store), (0.3, hasty)):
+        assert isinstance(one, RedisStore)
+        one._nodes._place = one._nodes._place._replace(timeout=patience)
     slot = slot_of(bucket_of("t"))
     home = valkey_cluster.owner(slot)
     away = next(node for node in valkey_cluster.nodes if node is not home)

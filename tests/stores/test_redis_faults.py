@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from buraco_service.stores.base import AlreadyRemembered, Remembered, StoreUnavailable
+from buraco_service.stores.base import AlreadyRemembered, Remembered, Store, StoreUnavailable
+from buraco_service.stores.redis.nodes import Node, Nodes
+from buraco_service.stores.redis.store import RedisStore
 from tests.servers.proxy import proxy
 from tests.servers.valkey import DURABLE, Valkey, missing, running, wait_until
 from tests.stores.conftest import OpenAt
-from tests.stores.samples import advance, create, soon, step, until_answered
+from tests.stores.interruptions import Interruption, Moment
+from tests.stores.samples import PATIENCE, advance, create, soon, step, until_answered
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 
@@ -22,6 +28,15 @@ def server(tmp_path: Path) -> Iterator[Valkey]:
     """A server that a test may do anything to; what it acknowledges is on the disk."""
     with running(tmp_path / "valkey", *DURABLE) as server:
         yield server
+
+
+def lose_patience(store: Store, timeout: float = 0.3) -> None:
+    """Have the store give its server no more than so many seconds from now on."""
+    assert isinstance(store, RedisStore)
+    for node in store._nodes._nodes.values():
+        node._place = node._place._replace(timeout=timeout)
+        if node.ready is not None:
+            node.ready._place = node._place
 
 
 async def test_server_is_killed_and_comes_back(server: Valkey, open_at: OpenAt) -> None:
@@ -96,31 +111,68 @@ async def test_calls_on_a_broken_connection_fail_whole(server: Valkey, open_at: 
         await store.close()
 
 
+@pytest.mark.parametrize("moment", ["waiting", "answered"])
+async def test_connection_that_ends_at_any_step(
+    server: Valkey, open_at: OpenAt, monkeypatch: pytest.MonkeyPatch, moment: Moment
+) -> None:
+    """A call whose connection ends, at whatever step, is answered or StoreUnavailable, and never made twice."""
+    store = await open_at(server.url)
+    assert isinstance(store, RedisStore)
+    (node,) = store._nodes.owners()
+    assert node is not None
+    route = Nodes._route
+    for number in itertools.count(1):
+        await create(store, f"t{number}")
+        interruption = Interruption[Node](number, moment, Node.drop)
+
+        async def interrupted(
+            nodes: Nodes, *arguments: Any, interruption: Interruption[Node] = interruption, **options: Any
+        ) -> Any:
+            return await interruption.within(route(nodes, *arguments, **options), node)
+
+        node.drop()  # so that making the connection is among the steps
+        await asyncio.sleep(0)
+        with monkeypatch.context() as patch:
+            patch.setattr(Nodes, "_route", interrupted)
+            with contextlib.suppress(StoreUnavailable):
+                await soon(store.commit(step(f"t{number}", 1, request_id="r")))
+        await until_answered(store, f"t{number}")
+        with contextlib.suppress(AlreadyRemembered):
+            await store.commit(step(f"t{number}", 1, request_id="r"))
+        assert await store.revision(f"t{number}") == len(await store.log(f"t{number}", 0, 10)) == 2
+        if not interruption.met:
+            break
+    assert number > 2
+
+
 async def test_frozen_server_keeps_nobody_waiting(server: Valkey, open_at: OpenAt) -> None:
     """A server that says nothing more is given up after the timeout, by those who wait and by those who come later."""
-    store = await open_at(f"{server.url}?timeout=0.3")
+    store = await open_at(server.url)
     await create(store, "t")
     server.freeze()
+    lose_patience(store)
     calls = [store.load("t"), store.commit(step("t", 1, request_id="r")), store.ping()]
-    results = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 5)
+    results = await soon(asyncio.gather(*calls, return_exceptions=True))
     assert [type(result) for result in results] == [StoreUnavailable] * 3
     with pytest.raises(StoreUnavailable):
-        await asyncio.wait_for(store.load("t"), 5)
+        await soon(store.load("t"))
     server.thaw()
+    lose_patience(store, PATIENCE)
     revision = await until_answered(store, "t")
     assert len(await store.log("t", 0, 10)) == revision
 
 
 async def test_frozen_server_does_not_stop_close(server: Valkey, open_at: OpenAt) -> None:
     """Close waits for calls under way no longer than they may take."""
-    store = await open_at(f"{server.url}?timeout=0.3")
+    store = await open_at(server.url)
     await create(store, "t")
     async with store.subscribe("t") as subscription:
         await soon(subscription.changed())
         server.freeze()
+        lose_patience(store)
         loading = asyncio.ensure_future(store.load("t"))
         await asyncio.sleep(0)
-        await asyncio.wait_for(store.close(), 5)
+        await soon(store.close())
         with pytest.raises(StoreUnavailable):
             await loading
 

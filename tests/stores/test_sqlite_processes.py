@@ -136,6 +136,15 @@ async def test_file_that_may_not_grow_is_reported(launch: Launch, file: Path) ->
     await store.close()
 
 
+async def test_memory_that_runs_out_is_reported(launch: Launch, file: Path) -> None:
+    """A commit that SQLite has no memory for is StoreUnavailable and wholly absent, and the same store goes on."""
+    assert await ended(await launch("starve")) == ["SQLite: out of memory"] * 2 + ["went on to 2"]
+    store = await SqliteStore.open(file)
+    assert [entry.revision for entry in await store.log("t", 0, 10)] == [1, 2]
+    assert await store.records("t", 0, 10) == []
+    await store.close()
+
+
 async def test_process_ends_although_its_store_is_open(launch: Launch, file: Path) -> None:
     """A process that forgets to close its store ends all the same, and what it wrote is there."""
     assert await ended(await launch("forget_to_close")) == ["created"]

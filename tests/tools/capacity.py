@@ -79,7 +79,7 @@ def _servers(store: Figures, moves: float, gib: float) -> tuple[int, int]:
 def tables(figures: Figures) -> dict[str, str]:
     """The tables of the document by the name of their mark."""
     sizes = [Size(figures, number) for number in figures["model"]["tables"]]
-    made = {"measured": _measured(figures), "replicas": _replicas(sizes)}
+    made = {"measured": _measured(figures), "memory": _memory(figures["memory"]), "replicas": _replicas(sizes)}
     for name, store in figures["store"].items():
         made[name] = _store(figures, store, [(size, Need(figures, store, size)) for size in sizes])
     return made
@@ -111,6 +111,19 @@ def _measured(figures: Figures) -> str:
     return _table(
         ["", *[store["title"] for store in stores]], [[name, *[tell(store) for store in stores]] for name, tell in rows]
     )
+
+
+def _memory(memory: Figures) -> str:
+    rows = [
+        ("idle", f"{memory['idle']}"),
+        ("1,000 open streams, each with a connection of its own", f"{memory['thousand_watches']} more"),
+        ("… on shared connections, as behind a proxy", f"{memory['thousand_shared_watches']} more"),
+        ("1,000 running tables", f"{memory['thousand_tables']} more"),
+        ("all caches at worst", f"{memory['caches']} more"),
+        ("after an hour of matches, two at a time", f"{memory['after_an_hour']}"),
+        ("growth a minute, after the first 20 minutes of that hour", f"{memory['growth_a_minute']:.2f}"),
+    ]
+    return _table(["memory of a replica", "MiB"], rows)
 
 
 def _replicas(sizes: Sequence[Size]) -> str:

@@ -10,6 +10,9 @@ from urllib.parse import unquote
 
 FORWARDED_HEADER: Final = "x-forwarded-for"
 _REMEMBERED: Final = 4096
+"""Of each kind: half a KiB each at most, 4 MiB together."""
+_LONGEST: Final = 64
+"""Characters of an address, a zone included; longer texts are none."""
 # Whoever has one address of version 6 has as many as this leaves.
 _PREFIX_6: Final = 64
 
@@ -29,8 +32,8 @@ def address_of(connection: str, metadata: Iterable[tuple[str, str | bytes]], pro
             for entry in value.split(",")
         ]
         if len(entries) >= proxies:
-            seen = _network(entries[-proxies].strip())
-            if seen is not None:
+            entry = entries[-proxies].strip()
+            if len(entry) <= _LONGEST and (seen := _network(entry)) is not None:
                 return seen
     return _of_connection(connection)
 

@@ -25,6 +25,7 @@ MIN_SECRET_BYTES = 32
 # Ours take under 400 characters. Refusing longer ones first keeps strangers from having us parse large
 # tokens.
 MAX_TOKEN_LENGTH = 2048
+# 3 KiB each at most, 12 MiB together.
 _REMEMBERED_TOKENS = 4096
 _CLAIMS = ("iss", "tbl", "seat", "jti", "iat", "exp")
 

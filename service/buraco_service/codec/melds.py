@@ -13,6 +13,7 @@ from buraco_service.codec.remembering import remembered
 _KINDS: Final = by_number(MeldKind)
 _BURACOS: Final = by_number(BuracoKind)
 _REMEMBERED: Final = 8192
+"""Each way: half a KiB each as bytes, 1.5 KiB as read at most, 16 MiB together."""
 
 
 def meld_to_pb(meld: Meld) -> deal_pb2.Meld:

@@ -46,7 +46,7 @@ def move_bytes(move: Move) -> bytes:
     return _BYTES[type(move)](move)
 
 
-@remembered(move_pb2.Move, most=4096, largest=32)
+@remembered(move_pb2.Move, most=4096, largest=32)  # 4 MiB at most
 def move_from_pb(move: move_pb2.Move) -> Move:
     """A move; what it names need not exist. Raises FieldErrors for what cannot be read as a move at all."""
     faults = Faults()

@@ -24,6 +24,7 @@ DEFAULT_MAX_TURNS: Final = 1000
 """What 0 in `max_turns` means (R8.3)."""
 
 _REMEMBERED: Final = 64
+"""Of each kind: 4 KiB each at most."""
 _MAX_TARGETS: Final = 16
 
 _OPTIONS: Final = tuple(option.name for option in fields(RuleSet) if option.init)

@@ -1,24 +1,24 @@
 """Sides of a snapshot. A move changes one of them at most, so their forms are remembered both ways."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from buraco.v1 import deal_pb2
 from buraco_rules.deal import POTS, Side
 from buraco_service.codec.fields import Faults, FieldErrors, Path
 from buraco_service.codec.melds import meld_from_pb, put_meld
-from buraco_service.codec.remembering import remembered
+from buraco_service.codec.remembering import FORMS, remembered
 from buraco_service.codec.wire import field, tag
 
 MAX_MELDS: Final = 36
 """Of one side: as many as the largest deck has threes of cards."""
 
 _SIDES: Final = tag(deal_pb2.Deal.SIDES_FIELD_NUMBER)
-_REMEMBERED: Final = 4096
+_REMEMBERED: Final = 2048
+"""As read: 9 KiB each at most, 18 MiB together."""
 
 
-@lru_cache(_REMEMBERED)
+@FORMS.cached(each=16)
 def side_field(side: Side) -> bytes:
     """A side as the next of a serialised deal's sides."""
     pb = deal_pb2.Side(

@@ -40,6 +40,7 @@ _STEP_MUST_MELD: Final = numbers(deal_pb2.UndoStep.MUST_MELD_FIELD_NUMBER, JOKER
 _STEP_UNPLAYED_POT: Final = numbers(deal_pb2.UndoStep.UNPLAYED_POT_FIELD_NUMBER, True)
 
 _REMEMBERED: Final = 4096
+"""Half a KiB each at most, 2 MiB together."""
 
 
 def snapshot_to_pb(deal: Deal, *, with_rules: bool = True) -> deal_pb2.Snapshot:

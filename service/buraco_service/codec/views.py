@@ -10,6 +10,7 @@ from buraco_rules.view import NextAction, SideView, View
 from buraco_service.codec.cards import MAX_CARDS
 from buraco_service.codec.fields import Untyped
 from buraco_service.codec.melds import put_meld
+from buraco_service.codec.remembering import FORMS
 from buraco_service.codec.rule_sets import rule_set_bytes
 from buraco_service.codec.snapshots import match_to_pb
 from buraco_service.codec.wire import field, list_heads, number, number_tag, numbers, tag
@@ -29,6 +30,7 @@ _ENDING: Final = numbers(view_pb2.View.ENDING_FIELD_NUMBER, max(Ending))
 _RULE_SET: Final = tag(view_pb2.View.RULE_SET_FIELD_NUMBER)
 _STARTER: Final = numbers(view_pb2.View.STARTER_FIELD_NUMBER, 3)
 _REMEMBERED: Final = 4096
+"""Of each kind: few numbers, half a KiB each at most, 8 MiB together."""
 
 
 def view_to_pb(view: View) -> view_pb2.View:
@@ -84,7 +86,7 @@ def _next_actions_field(next_actions: tuple[NextAction, ...]) -> bytes:
     return data
 
 
-@lru_cache(_REMEMBERED)
+@FORMS.cached(each=16)
 def _side_field(side: SideView) -> bytes:
     """A side as the next of the view's sides."""
     view = view_pb2.View()

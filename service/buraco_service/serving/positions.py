@@ -14,18 +14,21 @@ from buraco_rules.soundness import deal_defects
 from buraco_service.codec.deals import deal_from_pb
 from buraco_service.codec.fields import FieldErrors, joined
 from buraco_service.requests import Problems
+from buraco_service.sized_cache import SizedCache
 
-_REMEMBERED: Final = 2048
-_LARGEST: Final = 2048
-"""Bytes: more than a snapshot has in play, so that nobody can fill the memory with others."""
+_MOST: Final = 16 << 20
+"""Bytes: room for about 2,000 positions in play."""
+_POSITION_SIZE: Final = 2048
+_SIZE_A_BYTE: Final = 14
+"""Bytes that a position takes at most, beside those for each byte of its snapshot."""
 
 
 class Positions:
     """The positions that this process reads; it knows some of them already."""
 
     def __init__(self) -> None:
-        # By the serialised snapshot, the oldest first.
-        self._known: dict[bytes, Deal] = {}
+        # By the serialised snapshot.
+        self._known = SizedCache[bytes, Deal](_MOST)
 
     def read(self, snapshot: deal_pb2.Snapshot, problems: Problems) -> Deal | None:
         """The position of a request's `snapshot`; None where it is none, or one that play cannot reach."""
@@ -45,10 +48,7 @@ class Positions:
         self._remember(snapshot, deal)
 
     def _remember(self, data: bytes, deal: Deal) -> None:
-        if len(data) <= _LARGEST:
-            if len(self._known) >= _REMEMBERED:
-                del self._known[next(iter(self._known))]
-            self._known[data] = deal
+        self._known.put(data, deal, _POSITION_SIZE + _SIZE_A_BYTE * len(data))
 
 
 def _judged(snapshot: deal_pb2.Snapshot, problems: Problems) -> Deal | None:

@@ -7,69 +7,105 @@ that created it, been created anew.
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
+from sys import getsizeof
 from typing import Final
 
+from buraco_service.sized_cache import SizedCache
 from buraco_service.tables.entries import Entry
-from buraco_service.tables.state import TableValue
+from buraco_service.tables.state import TableState, TableValue
 
-MAX_TABLES: Final = 4096
+MAX_BYTES: Final = 32 << 20
+"""Room for about 1,300 tables in play: as many as keep one process busy where people play."""
 MAX_ENTRIES: Final = 32
+
+_TABLE_SIZE: Final = 2048
+_SIZE_A_BYTE: Final = 10
+_ENTRY_SIZE: Final = 384
+"""Bytes that a copy takes at most, beside those for each byte of its stored state, and an entry beside its texts."""
+
+
+class _Copy:
+    """A table with its newest changes, and the bytes that they take."""
+
+    __slots__ = ("entries", "entries_size", "table", "table_size")
+
+    def __init__(self, table: TableValue, table_size: int) -> None:
+        self.table = table
+        self.table_size = table_size
+        self.entries: dict[int, Entry] = {}
+        self.entries_size = 0
+
+    def add(self, entry: Entry) -> None:
+        """Keep a change, and of all only the newest."""
+        self._drop(entry.revision)
+        self.entries[entry.revision] = entry
+        self.entries_size += _size_of(entry)
+        if len(self.entries) > MAX_ENTRIES:
+            self._drop(min(self.entries))
+
+    def _drop(self, revision: int) -> None:
+        dropped = self.entries.pop(revision, None)
+        if dropped is not None:
+            self.entries_size -= _size_of(dropped)
 
 
 class RecentTables:
-    """The tables used last, each with its newest changes as far as they were made here.
+    """The tables used last, in `most` bytes, each with its newest changes as far as they were made here.
 
     A table that has not changed for `longest` seconds is not among them.
     """
 
     def __init__(
-        self, most: int = MAX_TABLES, *, longest: float = math.inf, clock: Callable[[], float] = time.time
+        self, most: int = MAX_BYTES, *, longest: float = math.inf, clock: Callable[[], float] = time.time
     ) -> None:
-        self._most = most
         self._longest = longest
         self._clock = clock
-        self._tables: OrderedDict[str, tuple[TableValue, dict[int, Entry]]] = OrderedDict()
+        self._copies = SizedCache[str, _Copy](most)
 
     def get(self, table_id: str) -> TableValue | None:
         """The copy of a table, perhaps outdated; None if there is none."""
-        found = self._found(table_id)
-        if found is None:
-            return None
-        self._tables.move_to_end(table_id)
-        return found[0]
+        copy = self._found(table_id)
+        return None if copy is None else copy.table
 
-    def put(self, table: TableValue, entry: Entry | None = None) -> None:
-        """Remember a table as read, or as changed by `entry`. An older revision never replaces a newer one."""
-        found = self._found(table.id)
-        entries: dict[int, Entry] = {} if found is None else found[1]
+    def put(self, table: TableValue, state_size: int, entry: Entry | None = None) -> None:
+        """Remember a table as read, or as changed by `entry`. An older revision never replaces a newer one.
+
+        `state_size` is the length of the table's stored state. A finished table is not kept: few ask for it again.
+        """
+        if table.state is TableState.FINISHED:
+            self.forget(table.id)
+            return
+        table_size = _TABLE_SIZE + _SIZE_A_BYTE * state_size
+        copy = self._found(table.id)
+        if copy is None:
+            copy = _Copy(table, table_size)
+        elif copy.table.revision < table.revision:
+            copy.table, copy.table_size = table, table_size
         if entry is not None:
-            entries[entry.revision] = entry
-            if len(entries) > MAX_ENTRIES:
-                del entries[min(entries)]
-        if found is None or found[0].revision < table.revision:
-            self._tables[table.id] = (table, entries)
-        self._tables.move_to_end(table.id)
-        if len(self._tables) > self._most:
-            self._tables.popitem(last=False)
+            copy.add(entry)
+        self._copies.put(table.id, copy, copy.table_size + copy.entries_size)
 
     def forget(self, table_id: str) -> None:
         """Drop the copy of a table."""
-        self._tables.pop(table_id, None)
+        self._copies.drop(table_id)
 
     def entries_after(self, table_id: str, revision: int) -> list[Entry]:
         """Changes that follow a revision without a gap, as far as they were made here; perhaps none."""
-        found = self._found(table_id)
+        copy = self._found(table_id)
         following: list[Entry] = []
-        while found is not None and (entry := found[1].get(revision + 1)) is not None:
+        while copy is not None and (entry := copy.entries.get(revision + 1)) is not None:
             revision += 1
             following.append(entry)
         return following
 
-    def _found(self, table_id: str) -> tuple[TableValue, dict[int, Entry]] | None:
-        found = self._tables.get(table_id)
-        if found is not None and self._clock() - found[0].updated_at > self._longest:
-            del self._tables[table_id]
+    def _found(self, table_id: str) -> _Copy | None:
+        copy = self._copies.get(table_id)
+        if copy is not None and self._clock() - copy.table.updated_at > self._longest:
+            self._copies.drop(table_id)
             return None
-        return found
+        return copy
+
+
+def _size_of(entry: Entry) -> int:
+    return _ENTRY_SIZE + sum(map(getsizeof, entry.events)) + sum(map(getsizeof, entry.moves))

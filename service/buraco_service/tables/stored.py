@@ -1,6 +1,5 @@
 """The stored form of a table and its public form (protobuf <-> TableValue)."""
 
-from functools import lru_cache
 from typing import Final
 
 from google.protobuf.message import DecodeError
@@ -13,6 +12,7 @@ from buraco_rules.shuffle import commitment, server_seed
 from buraco_service import errors
 from buraco_service.codec.deals import deal_from_pb
 from buraco_service.codec.fields import says_more
+from buraco_service.codec.remembering import FORMS
 from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
 from buraco_service.codec.snapshots import match_to_pb, snapshot_bytes
 from buraco_service.codec.wire import field, number, number_tag, numbers, tag
@@ -20,7 +20,6 @@ from buraco_service.stores.base import Commit
 from buraco_service.tables.changes import Change
 from buraco_service.tables.state import Seat, TableState, TableValue
 
-_REMEMBERED: Final = 4096
 _UPDATED_AT: Final = tag(table_pb2.StoredTable.UPDATED_AT_FIELD_NUMBER)
 _STATE: Final = numbers(table_pb2.StoredTable.STATE_FIELD_NUMBER, max(TableState))
 _DEAL_REVISION: Final = number_tag(table_pb2.StoredTable.DEAL_REVISION_FIELD_NUMBER)
@@ -60,7 +59,7 @@ def encode(table: TableValue) -> bytes:
     return b"".join(said)
 
 
-@lru_cache(_REMEMBERED)
+@FORMS.cached(each=8)
 def _settled(
     table_id: str,
     rules: RuleSet,

@@ -104,14 +104,14 @@ class Tables:
         content = b"%d %d %d" % (seats, target_score, stake), master_seed if seeded_by_creator else b""
         request = Request.of("create", request_id, owner or "", rule_set_to_pb(rules).SerializeToString(), *content)
         answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table))
-        entry = Entry(table.revision)
+        entry, state = Entry(table.revision), encode(table)
         try:
             if owner is not None:
                 await self._check_owned(owner)
             await self.store.create(
                 NewTable(
                     table_id=table.id,
-                    state=encode(table),
+                    state=state,
                     status=table.state.status,
                     now=table.created_at,
                     entry=entry.payload(),
@@ -128,7 +128,7 @@ class Tables:
                 raise
             first = remembered
         else:
-            self.recent.put(table, entry)
+            self.recent.put(table, len(state), entry)
             self.metrics.table_created(rules.id)
             return answer
         said = request.first_answer(first.answer)
@@ -235,8 +235,11 @@ class Tables:
     ) -> Accepted:
         """Moves of the token's seat, all or none. The answer is a SubmitMovesResponse, its view only if asked for."""
         now = self.clock()
+        rule_set = ""
 
         def decide(table: TableValue) -> Change:
+            nonlocal rule_set
+            rule_set = table.rules.id
             seat = seat_of(table, claims)
             _check_revision(table, revision)
             return changes.submit(table, seat, moves, now)
@@ -250,10 +253,10 @@ class Tables:
                     table_id, claims, request, decide, _seat_answer(claims.seat, with_view), is_same
                 )
         except changes.RuleBroken as broken:
-            self._count_illegal(table_id, broken)
+            self._count_illegal(rule_set, broken)
             raise
         if accepted.entry is not None:
-            self._count_moves(table_id, len(moves))
+            self.metrics.moves(rule_set, "accepted", len(moves))
         return accepted
 
     async def take_back(
@@ -297,7 +300,8 @@ class Tables:
                 change = decide(table)
                 said = answer(change.table, change.entry)
                 records = () if change.ended is None else await self._records_of(table, change, change.ended)
-                await self.store.commit(commit_of(table, change, request.id, request.kept(said), records))
+                commit = commit_of(table, change, request.id, request.kept(said), records)
+                await self.store.commit(commit)
             except TableNotFound:
                 self.recent.forget(table_id)
                 raise errors.table_not_found(table_id) from None
@@ -316,7 +320,7 @@ class Tables:
                     raise
                 table = newest
             else:
-                self.recent.put(change.table, change.entry)
+                self.recent.put(change.table, len(commit.state), change.entry)
                 self._count_ended(change)
                 return Accepted(said, change.entry)
         raise errors.stale_revision(newest_revision if table is None else table.revision)
@@ -336,22 +340,15 @@ class Tables:
     async def _read(self, table_id: str) -> TableValue:
         stored = await self.store.load(table_id)
         table = decode(stored.state, stored.revision)
-        self.recent.put(table)
+        self.recent.put(table, len(stored.state))
         return table
 
     async def _records_of(self, table: TableValue, change: Change, ended: Deal) -> tuple[tuple[int, bytes], ...]:
         record = await deal_record(self.store, table, change, ended)
         return ((record.deal_number, record.SerializeToString()),)
 
-    def _rule_set_of(self, table_id: str) -> str:
-        table = self.recent.get(table_id)
-        return "" if table is None else table.rules.id
-
-    def _count_moves(self, table_id: str, count: int) -> None:
-        self.metrics.moves(self._rule_set_of(table_id), "accepted", count)
-
-    def _count_illegal(self, table_id: str, broken: changes.RuleBroken) -> None:
-        self.metrics.moves(self._rule_set_of(table_id), "illegal")
+    def _count_illegal(self, rule_set: str, broken: changes.RuleBroken) -> None:
+        self.metrics.moves(rule_set, "illegal")
         for violation in broken.violations:
             self.metrics.violation(violation.name)
 

@@ -119,16 +119,17 @@ async def connect(target: Target) -> Session:
                 raise StoreIncompatible("the database's encoding has to be UTF8")
             # Not a parameter of the connection: poolers let few of them through.
             connection.backend_pid = await connection.fetchval(_BEGIN_SESSION)
-    except BaseException as error:
+    except BaseException as raised:
+        error = of_call(raised, connection) if isinstance(raised, Exception) else None
         if connection is not None:
             connection.terminate()
         if type(error) is ValueError:
             raise StoreUrlError("the postgresql URL cannot be used: is the port a number?") from None
         if isinstance(error, ssl.SSLError) and target.files:
             named = f"{error.reason or error} ({', '.join(target.files)})"
-            raise StoreUnavailable(f"PostgreSQL cannot be reached: {named}") from error
-        if isinstance(error, Exception):
-            raise translated(error) from error
+            raise StoreUnavailable(f"PostgreSQL cannot be reached: {named}") from raised
+        if error is not None:
+            raise translated(error) from raised
         raise
     return connection
 
@@ -164,6 +165,20 @@ def translated(error: Exception) -> Exception:
         return error
     made.__cause__ = error
     return made
+
+
+def of_call(error: Exception, connection: Connection | None) -> Exception:
+    """Return the error that a call on a connection raised, or StoreUnavailable for what its end made of the call.
+
+    The driver may raise anything where its connection ends within a call; while that is open, it is a mistake.
+    """
+    if connection is None or not connection.is_closed():
+        return error
+    if isinstance(error, asyncpg.PostgresError) or not is_own(error):
+        return error
+    ended = StoreUnavailable("PostgreSQL: the connection ended within a call")
+    ended.__cause__ = error
+    return ended
 
 
 def is_passing(error: Exception) -> bool:

@@ -17,7 +17,15 @@ from typing import Generic, TypeAlias, TypeVar
 from asyncpg import Connection
 
 from buraco_service.stores.base import StoreError, StoreUnavailable
-from buraco_service.stores.postgres.connect import CALL_SECONDS, Session, is_end, is_own, is_passing, translated
+from buraco_service.stores.postgres.connect import (
+    CALL_SECONDS,
+    Session,
+    is_end,
+    is_own,
+    is_passing,
+    of_call,
+    translated,
+)
 
 T = TypeVar("T")
 Connect: TypeAlias = Callable[[], Awaitable[Session]]
@@ -207,7 +215,8 @@ class _Lane:
             try:
                 await work.run(connection)
                 return
-            except Exception as error:  # noqa: BLE001 (those who wait are told)
+            except Exception as raised:  # noqa: BLE001 (those who wait are told)
+                error = of_call(raised, connection)
                 if is_end(error):
                     connection.terminate()
                 again = is_passing(error) or (work.repeatable and connection.is_closed())

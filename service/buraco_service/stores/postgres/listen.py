@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from asyncpg import Connection
 
 from buraco_service.observing import logs
-from buraco_service.stores.base import StoreIncompatible
-from buraco_service.stores.postgres.connect import CALL_SECONDS, translated
+from buraco_service.stores.base import StoreIncompatible, StoreUnavailable
+from buraco_service.stores.postgres.connect import CALL_SECONDS, of_call, translated
 from buraco_service.stores.postgres.lanes import FIRST_BACKOFF, LONGEST_BACKOFF, Connect
 
 CHANNEL = "buraco"
@@ -71,19 +71,31 @@ class Listener:
         self._task = asyncio.create_task(self._keep_listening())
 
     async def prove(self, notify: Callable[[str], Awaitable[object]]) -> None:
-        """Have a notification sent by `notify`, with this payload, and wait for it. Raises StoreIncompatible."""
-        token = uuid.uuid4().hex
-        heard = asyncio.Event()
-        self._proof = (token, heard)
-        await notify(f"0 {len(token)} {token}")
+        """Have a notification sent by `notify`, with this payload, and wait for it.
+
+        Raises StoreIncompatible when it does not come, StoreUnavailable when the connection ends instead.
+        """
+        assert self._connection is not None
+        connection, token, done = self._connection, uuid.uuid4().hex, asyncio.Event()
+
+        def end(_: object) -> None:
+            done.set()
+
+        self._proof = (token, done)
+        connection.add_termination_listener(end)
         try:
-            await asyncio.wait_for(heard.wait(), _PROOF_SECONDS)
+            await notify(f"0 {len(token)} {token}")
+            if not connection.is_closed():
+                await asyncio.wait_for(done.wait(), _PROOF_SECONDS)
         except TimeoutError:
             raise StoreIncompatible(
                 "notifications do not arrive: a pooler on the way to PostgreSQL has to be in session mode"
             ) from None
         finally:
             self._proof = None
+            connection.remove_termination_listener(end)
+        if connection.is_closed():
+            raise StoreUnavailable("PostgreSQL: the connection that listens has ended")
 
     async def close(self) -> None:
         """Stop listening. Repeatable."""
@@ -100,10 +112,12 @@ class Listener:
         try:
             connection.add_termination_listener(self._ended)
             await connection.add_listener(CHANNEL, self._hear)
-        except BaseException as error:
+        except Exception as raised:
+            error = of_call(raised, connection)
             connection.terminate()
-            if isinstance(error, Exception):
-                raise translated(error) from error
+            raise translated(error) from raised
+        except BaseException:
+            connection.terminate()
             raise
         finally:
             timer.cancel()

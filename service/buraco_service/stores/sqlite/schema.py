@@ -21,7 +21,8 @@ _APPLICATION_ID = 0x42755263
 # seldom enough that a page written again and again is copied once.
 _CHECKPOINT_PAGES = 4000
 _WAL_BYTES_KEPT = 64 * 1024 * 1024
-_CACHE_KIB = 32 * 1024
+# Pages that each of the two connections keeps: what it misses, the system's own cache of the file has.
+_CACHE_KIB = 8 * 1024
 
 # Seconds between two attempts to get the write lock. SQLite's own waiting soon sleeps 100 ms at a time, and then hardly
 # ever meets the short gap between two transactions of a busy neighbour.

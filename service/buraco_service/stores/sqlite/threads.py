@@ -181,8 +181,9 @@ class DatabaseThread(ABC):
 
     def _translated(self, error: Exception) -> Exception:
         """Return the error as callers see it: trouble with the database is StoreUnavailable, a mistake stays itself."""
-        if isinstance(error, sqlite3.OperationalError) or type(error) in {sqlite3.DatabaseError, sqlite3.InternalError}:
-            unavailable = StoreUnavailable(f"SQLite: {self._path}: {error}")
+        away = (sqlite3.OperationalError, MemoryError)  # the latter is how Python passes on that SQLite has none left
+        if isinstance(error, away) or type(error) in {sqlite3.DatabaseError, sqlite3.InternalError}:
+            unavailable = StoreUnavailable(f"SQLite: {self._path}: {str(error) or 'out of memory'}")
             unavailable.__cause__ = error
             return unavailable
         return error

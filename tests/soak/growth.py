@@ -1,0 +1,93 @@
+"""Whether the memory of a replica stays level under the same load for as long as asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final
+
+from buraco_bots.match import Audience, Contest, play_match
+from buraco_bots.registry import load
+from buraco_client import BuracoClient
+from buraco_rules.presets import PRESETS
+from tests.soak.replicas import Replica, Sample, running_replicas
+
+WARM_UP: Final = 1 / 3
+"""The part of the time at its beginning in which caches may fill."""
+MOST_A_MINUTE: Final = 0.25
+"""MiB by which the memory may grow after that."""
+
+_BOTS: Final = ("greedy", "random", "greedy", "random")
+_MIB: Final = 1 << 20
+_PERIOD: Final = 60.0
+_SAMPLES: Final = 12
+"""In each period."""
+
+
+async def measure_growth(
+    store: str, place: Callable[[Path], AbstractContextManager[str]], *, seconds: float, matches: int, seed: str
+) -> bool:
+    """Print the memory of one replica every minute of bots' matches, and return whether it was level after warm-up.
+
+    So many matches are played at a time, each followed by the next, in all rule sets by turns.
+    """
+    with tempfile.TemporaryDirectory(prefix="buraco-soak-") as name:
+        folder = Path(name)
+        kept = folder / "store"
+        kept.mkdir()
+        with place(kept) as url, running_replicas(folder, url, count=1) as (replica,):
+            print(f"{store}: {matches} matches at a time for {seconds:.0f} s, one replica", flush=True)
+            numbers = itertools.count()
+            begun = time.monotonic()
+            async with BuracoClient(replica.address) as client:
+                playing = asyncio.gather(*[_play(client, numbers, seed) for _ in range(matches)])
+                sampling = asyncio.create_task(_sample(replica, begun + seconds))
+                await asyncio.wait((playing, sampling), return_when=asyncio.FIRST_COMPLETED)
+                if playing.done():
+                    sampling.cancel()
+                    await playing  # matches go on until they fail
+                playing.cancel()
+                await asyncio.wait((playing,))
+            moves = replica.counted()["buraco_moves_total"]
+    growth = growth_after(replica.samples, begun + WARM_UP * seconds)
+    level = growth <= MOST_A_MINUTE
+    print(f"  {next(numbers) - matches} matches and {moves} moves; {moves / seconds:.0f} moves/s")
+    print(f"  after {WARM_UP * seconds / 60:.0f} minutes the memory grew by {growth:+.2f} MiB a minute", end=": ")
+    print("level" if level else f"more than {MOST_A_MINUTE}", flush=True)
+    return level
+
+
+def growth_after(samples: Sequence[Sample], begin: float = 0.0) -> float:
+    """Return the growth since a time in MiB a minute, by least squares."""
+    late = [sample for sample in samples if sample.at >= begin]
+    slope, _ = statistics.linear_regression(
+        [sample.at / 60 for sample in late], [sample.resident / _MIB for sample in late]
+    )
+    return slope
+
+
+async def _play(client: BuracoClient, numbers: itertools.count[int], seed: str) -> None:
+    factories = tuple(map(load, _BOTS))
+    silent = Audience(lambda table: None, lambda update: None)
+    for number in numbers:
+        rules = PRESETS[number % len(PRESETS)]
+        seats = 4 if number % 2 else 2
+        contest = Contest(_BOTS[:seats], factories[:seats], rules.id, None, f"{seed}/{number}")
+        await play_match(client, contest, silent)
+
+
+async def _sample(replica: Replica, until: float) -> None:
+    for number in itertools.count(1):
+        if time.monotonic() >= until:
+            return
+        await asyncio.sleep(_PERIOD / _SAMPLES)
+        replica.sample()
+        if number % _SAMPLES == 0:
+            mean = statistics.mean(sample.resident for sample in replica.samples[-_SAMPLES:])
+            print(f"  minute {number // _SAMPLES:>3}{mean / _MIB:>9.1f} MiB", flush=True)

@@ -1,0 +1,48 @@
+"""Interfering with a coroutine between any two of its steps: no clock decides what is met."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Generic, Literal, TypeVar
+
+S = TypeVar("S")
+T = TypeVar("T")
+Moment = Literal["waiting", "answered"]
+
+
+class Interruption(Generic[S]):
+    """What happens once to a subject, at a step of the first coroutine that goes as far.
+
+    It happens when that has begun to wait, or before it goes on with the answer.
+    """
+
+    def __init__(self, step: int, moment: Moment, interfere: Callable[[S], None]) -> None:
+        self.met = False
+        self._step = step
+        self._moment = moment
+        self._interfere = interfere
+
+    @types.coroutine
+    def within(self, coroutine: Coroutine[Any, Any, T], subject: S) -> Generator[Any, Any, T]:
+        """Await a coroutine, and interfere with its subject on the way."""
+        step = 0
+        error: BaseException | None = None
+        while True:
+            try:
+                waited_for = coroutine.send(None) if error is None else coroutine.throw(error)
+            except StopIteration as end:
+                returned: T = end.value
+                return returned
+            step, error = step + 1, None
+            self._reach(step, "waiting", subject)
+            try:
+                yield waited_for
+            except BaseException as raised:  # noqa: BLE001 (it is the coroutine's)
+                error = raised
+            self._reach(step, "answered", subject)
+
+    def _reach(self, step: int, moment: Moment, subject: S) -> None:
+        if (step, moment) == (self._step, self._moment) and not self.met:
+            self.met = True
+            self._interfere(subject)
