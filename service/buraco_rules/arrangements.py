@@ -28,7 +28,7 @@ from buraco_rules.runs import (
 )
 from buraco_rules.sets import SetShape, makes_set, set_shape, takes
 
-ANSWERS: Final = ByteBudget(32 << 20)
+ANSWERS: Final = ByteBudget(48 << 20)
 """What is remembered of meld books and in `offers`, of all rule sets together: one run may be laid in hundreds of ways,
 and strangers may bring any house rules.
 """

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from functools import cache, update_wrapper
-from typing import Final, ParamSpec, TypeVar, cast
+from typing import Final, TypeVar, TypeVarTuple, cast
 
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 T = TypeVar("T")
 
 ENTRY: Final = 256
@@ -23,22 +23,23 @@ class ByteBudget:
         """Bytes of all entries: `most` at most, or those of a single larger one."""
         self._clear: list[Callable[[], None]] = []
 
-    def cached(self, size: int = 0, *, each: int = 0) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    def cached(self, size: int = 0, *, each: int = 0) -> Callable[[Callable[[*Ts], T]], Callable[[*Ts], T]]:
         """Cache the results of a function: an entry takes `size` bytes beside `ENTRY`, and `each` an item."""
+        least = ENTRY + size
 
-        def decorate(function: Callable[P, T]) -> Callable[P, T]:
-            def counted(*args: P.args, **kwargs: P.kwargs) -> T:
-                result = function(*args, **kwargs)
-                taken = ENTRY + size + (each * len(result) if each else 0)  # type: ignore[arg-type]
-                self.taken += taken
-                if self.taken > self.most:
+        def decorate(function: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
+            def counted(*args: *Ts) -> T:
+                result = function(*args)
+                taken = least + each * len(result) if each else least  # type: ignore[arg-type]
+                self.taken = total = self.taken + taken
+                if total > self.most:
                     self.clear()
                     self.taken = taken
                 return result
 
             cached = cache(counted)
             self._clear.append(cached.cache_clear)
-            return cast("Callable[P, T]", update_wrapper(cached, function))
+            return cast("Callable[[*Ts], T]", update_wrapper(cached, function))
 
         return decorate
 
