@@ -19,7 +19,10 @@ from tests.service.programs import Program, get
 WAYS: Final = ("plain", "tls", "workers")
 MAX_GROWTH: Final = 128.0
 """MiB by which a process may grow under attack: twice what messages that are only partly there may hold."""
-_SETTLE: Final = 2.0
+KINDS: Final = ("updates of players", "looks", "probes", "scrapes")
+"""What others have to get done under attack."""
+_MOST_ROUNDS: Final = 10
+_SETTLE: Final = 1.0
 _MESSAGE_BYTES: Final = 65_536
 _TRACES: Final = {
     "paths_that_are_no_text": 'grpc_server_started_total{grpc_method="unknown"',
@@ -65,13 +68,18 @@ async def trial(folder: Path, way: str, attack: str, seconds: float) -> Outcome:
         target = Target(place["address"], place["metrics_address"], context, _MESSAGE_BYTES)
         async with crowd(target.address, target.metrics_address, credentials) as noted:
             await asyncio.sleep(_SETTLE)
-            before = _mebibytes(program.process.pid)
-            attacking = asyncio.create_task(ATTACKS[attack](target, seconds))
-            peak = before
-            while not attacking.done():
-                peak = max(peak, _mebibytes(program.process.pid))
-                await asyncio.wait((attacking,), timeout=0.1)
-            attacking.result()
+            before = peak = _mebibytes(program.process.pid)
+            done, idle = dict(noted.done), list(KINDS)
+            # Again, where the machine is too busy for anybody to get anything done meanwhile.
+            for _ in range(_MOST_ROUNDS):
+                attacking = asyncio.create_task(ATTACKS[attack](target, seconds))
+                while not attacking.done():
+                    peak = max(peak, _mebibytes(program.process.pid))
+                    await asyncio.wait((attacking,), timeout=0.1)
+                attacking.result()
+                idle = [kind for kind in KINDS if noted.done.get(kind) == done.get(kind)]
+                if not idle:
+                    break
             await asyncio.sleep(_SETTLE)
         ended = program.process.poll()
         traces = 0.0 if ended is not None else await asyncio.to_thread(_sample, target, _TRACES.get(attack, ""))
@@ -90,9 +98,7 @@ async def trial(folder: Path, way: str, attack: str, seconds: float) -> Outcome:
         faults.append("nothing shows in the metrics")
     if "Traceback" in log:
         faults.append(f"exceptions in the log: {log[log.index('Traceback') :][:600]}")
-    for kind in ("updates of players", "looks", "probes", "scrapes"):
-        if not noted.done.get(kind):
-            faults.append(f"nobody got any {kind} done")
+    faults += [f"nobody got any {kind} done under attack" for kind in idle]
     return Outcome(way, attack, before, peak, noted, traces, faults)
 
 
