@@ -126,14 +126,20 @@ def folder(tmp_path: Path) -> Path:
 @contextlib.contextmanager
 def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A command; killed if it is still there at the end."""
-    with subprocess.Popen(
-        [BURACO, *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"TMPDIR": str(folder / "tmp"), "PYTHONUNBUFFERED": "1"},
-    ) as process:
+    # Under nohup it is ignored, and a child inherits that.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        process = subprocess.Popen(
+            [BURACO, *arguments],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"TMPDIR": str(folder / "tmp"), "PYTHONUNBUFFERED": "1"},
+        )
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    with process:
         try:
             yield process
         finally:

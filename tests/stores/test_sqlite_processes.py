@@ -138,7 +138,7 @@ async def test_file_that_may_not_grow_is_reported(launch: Launch, file: Path) ->
 
 async def test_memory_that_runs_out_is_reported(launch: Launch, file: Path) -> None:
     """A commit that SQLite has no memory for is StoreUnavailable and wholly absent, and the same store goes on."""
-    assert await ended(await launch("starve")) == ["SQLite: out of memory"] * 2 + ["went on to 2"]
+    assert await ended(await launch("starve")) == [f"SQLite: {file}: out of memory"] * 2 + ["went on to 2"]
     store = await SqliteStore.open(file)
     assert [entry.revision for entry in await store.log("t", 0, 10)] == [1, 2]
     assert await store.records("t", 0, 10) == []

@@ -8,7 +8,7 @@ read. This leans on parts of grpcio that are not public; pyproject.toml allows o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 import grpc
@@ -127,18 +127,28 @@ class _Core(cygrpc.AioServer):  # type: ignore[misc]
         self._running: set[asyncio.Task[None]] = set()
         self.crash: asyncio.Future[BaseException] = loop.create_future()
 
-    def _make_request_call_future(self, method: bytes | None) -> asyncio.Task[None]:
-        return self._event_loop.create_task(self._accept(method))
+    def _make_request_call_future(self, method: bytes | None) -> asyncio.Future[None]:
+        # Not the task: whoever cancelled it would free what grpc is still to write the next call into.
+        ended: asyncio.Future[None] = self._event_loop.create_future()
+        self._start(self._accept(method, ended))
+        return ended
 
-    async def _accept(self, method: bytes | None) -> None:
+    async def _accept(self, method: bytes | None, ended: asyncio.Future[None]) -> None:
         path = None if method is None else method.decode()
         name = path or _UNKNOWN
-        while True:
-            state = await (self._request_call() if method is None else self._request_registered_call(method))
-            call = self._handler.serve(path, IncomingCall(state, self._event_loop))
-            task = self._event_loop.create_task(cygrpc._schedule_rpc_coro(call, state, self._event_loop, name))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+        try:
+            while True:
+                state = await (self._request_call() if method is None else self._request_registered_call(method))
+                call = self._handler.serve(path, IncomingCall(state, self._event_loop))
+                self._start(cygrpc._schedule_rpc_coro(call, state, self._event_loop, name))
+        except Exception as error:  # noqa: BLE001 - it is raised where the future is awaited
+            if not ended.done():
+                ended.set_exception(error)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._event_loop.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     def _serving_task_crash_handler(self, serving: asyncio.Task[None]) -> None:
         error = None if serving.cancelled() else serving.exception()
