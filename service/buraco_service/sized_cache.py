@@ -26,7 +26,9 @@ class SizedCache(Generic[K, V]):
 
     def put(self, key: K, value: V, size: int) -> None:
         """Cache a value of so many bytes, in place of the key's old one. A value larger than the cache is not kept."""
-        self.drop(key)
+        found = self._entries.pop(key, None)
+        if found is not None:
+            self.taken -= found[1]
         if size > self.most:
             return
         self._entries[key] = value, size

@@ -244,13 +244,13 @@ class _Method:
 
 
 class _Messages:
-    """The messages of a stream as an async iterator, which notes that one has come."""
+    """The messages of a stream as an async iterator, which notes when the first has come."""
 
     __slots__ = ("_came", "_context")
 
     def __init__(self, context: _Context, came: Callable[[], None]) -> None:
         self._context = context
-        self._came = came
+        self._came: Callable[[], None] | None = came
 
     def __aiter__(self) -> Self:
         return self
@@ -259,7 +259,9 @@ class _Messages:
         message = await self._context.read()
         if message is grpc.aio.EOF:
             raise StopAsyncIteration
-        self._came()
+        if self._came is not None:
+            self._came()
+            self._came = None
         return message
 
 

@@ -8,7 +8,6 @@ that created it, been created anew.
 import math
 import time
 from collections.abc import Callable
-from sys import getsizeof
 from typing import Final
 
 from buraco_service.sized_cache import SizedCache
@@ -21,8 +20,10 @@ MAX_ENTRIES: Final = 32
 
 _TABLE_SIZE: Final = 2048
 _SIZE_A_BYTE: Final = 10
-_ENTRY_SIZE: Final = 384
-"""Bytes that a copy takes at most, beside those for each byte of its stored state, and an entry beside its texts."""
+_ENTRY_SIZE: Final = 768
+"""Bytes that a copy takes at most, beside those for each byte of its stored state, and an entry of ten texts beside
+what is in them.
+"""
 
 
 class _Copy:
@@ -33,21 +34,19 @@ class _Copy:
     def __init__(self, table: TableValue, table_size: int) -> None:
         self.table = table
         self.table_size = table_size
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, tuple[Entry, int]] = {}
+        """By revision, with their sizes; the oldest first."""
         self.entries_size = 0
 
     def add(self, entry: Entry) -> None:
         """Keep a change, and of all only the newest."""
-        self._drop(entry.revision)
-        self.entries[entry.revision] = entry
-        self.entries_size += _size_of(entry)
+        size = _ENTRY_SIZE + sum(map(len, entry.events)) + sum(map(len, entry.moves))
+        if entry.revision in self.entries:
+            self.entries_size -= self.entries.pop(entry.revision)[1]
+        self.entries[entry.revision] = entry, size
+        self.entries_size += size
         if len(self.entries) > MAX_ENTRIES:
-            self._drop(min(self.entries))
-
-    def _drop(self, revision: int) -> None:
-        dropped = self.entries.pop(revision, None)
-        if dropped is not None:
-            self.entries_size -= _size_of(dropped)
+            self.entries_size -= self.entries.pop(next(iter(self.entries)))[1]
 
 
 class RecentTables:
@@ -94,9 +93,9 @@ class RecentTables:
         """Changes that follow a revision without a gap, as far as they were made here; perhaps none."""
         copy = self._found(table_id)
         following: list[Entry] = []
-        while copy is not None and (entry := copy.entries.get(revision + 1)) is not None:
+        while copy is not None and (found := copy.entries.get(revision + 1)) is not None:
             revision += 1
-            following.append(entry)
+            following.append(found[0])
         return following
 
     def _found(self, table_id: str) -> _Copy | None:
@@ -105,7 +104,3 @@ class RecentTables:
             self._copies.drop(table_id)
             return None
         return copy
-
-
-def _size_of(entry: Entry) -> int:
-    return _ENTRY_SIZE + sum(map(getsizeof, entry.events)) + sum(map(getsizeof, entry.moves))
