@@ -21,6 +21,9 @@ from buraco_service.commands.cli import main as buraco
 from buraco_service.configuration.specs import settings_table
 from buraco_service.observing.metrics import Metrics
 from buraco_service.workers.metrics import SupervisorMetrics
+from tests.certificates import Authority
+from tests.servers import service
+from tests.servers.postgres import PostgresServer
 from tests.test_house import tracked
 from tests.tools.presets import presets_table
 
@@ -136,6 +139,46 @@ def test_settings_table_is_the_settings() -> None:
     assert found.group(1).strip() == settings_table().strip()
 
 
+def test_the_production_example_serves(tmp_path: Path, postgres_server: PostgresServer) -> None:
+    """The lines that serve with TLS, API keys and PostgreSQL, pasted into a shell, do; those after them play there."""
+    serve, match = [
+        block.replace(".venv/bin/buraco", f'"{sys.executable}" -m buraco_service')
+        for block in blocks("service/README.md", "sh")
+        if "api-key" in block
+    ]
+    example = "postgresql://buraco:secret@db.example/buraco?sslmode=verify-full"
+    assert example in serve
+    assert "serve --host 0.0.0.0" in serve
+    serve = serve.replace(example, postgres_server.url(postgres_server.new_database()))
+    # The last command in place of the shell, so that the signal reaches it.
+    *before, last = serve.splitlines()
+    last = last.replace("0.0.0.0", "127.0.0.1 --port 0 --metrics-port 0 --ready-file ready.json")  # noqa: S104
+    authority = Authority()
+    certificate, key = authority.pair()
+    for name, content in (("ca.crt", authority.pem), ("tls.crt", certificate), ("tls.key", key)):
+        (tmp_path / name).write_bytes(content)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("BURACO_")}
+    with subprocess.Popen(
+        ["bash", "-ec", "\n".join([*before, f"exec {last}"])],
+        cwd=tmp_path,
+        env=kept,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        try:
+            address = service.when_ready(server, tmp_path / "ready.json")["address"]
+            match = match.replace("buraco.example:50051", f"{address} --target 0 --bots random,random")
+            play = ["bash", "-ec", match]
+            run = subprocess.run(play, cwd=tmp_path, env=kept, capture_output=True, text=True, timeout=200, check=False)
+            server.terminate()
+            assert server.wait(service.START) == 0
+        finally:
+            server.kill()
+    assert run.returncode == 0, run.stderr
+    assert "Deal 1 over" in run.stdout
+
+
 @pytest.mark.parametrize(
     ("document", "heading", "families"),
     [
@@ -196,8 +239,8 @@ def test_grpcurl_calls_name_methods_that_exist() -> None:
     contract = "".join(path.read_text() for path in (ROOT / "protos/buraco/v1").glob("*_service.proto"))
     called = re.findall(r"buraco\.v1\.(\w+)/(\w+)", "".join(blocks("protos/README.md", "sh")))
     assert len(called) >= 4
-    for service, method in called:
-        assert re.search(rf"service {service} {{.*?rpc {method}\(", contract, re.DOTALL)
+    for name, method in called:
+        assert re.search(rf"service {name} {{.*?rpc {method}\(", contract, re.DOTALL)
 
 
 @pytest.mark.skipif(not GRPCURL.exists(), reason="no grpcurl for this platform")
