@@ -285,7 +285,7 @@ dashboard: setup ## Write deploy/grafana/buraco.json anew from its code
 # ---- documentation ---------------------------------------------------------------------------------
 
 .PHONY: readme
-readme: setup ## Write the tables of README.md, protos/RULES.md and deploy/CAPACITY.md anew that come from elsewhere
+readme: setup ## Write the tables of documents that come from the code or from figures
 	$(BIN)/python -m tests.tools.readme
 	$(BIN)/python -m tests.tools.capacity
 

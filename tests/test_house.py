@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import importlib.metadata
 import re
 import subprocess
@@ -227,6 +228,15 @@ def test_text_files_are_tidy() -> None:
         if "\r" in text or re.search(r"[ \t]$", text, re.MULTILINE) or (text and not re.search(r"[^\n]\n\Z", text))
     }
     assert {name for name in untidy if not name.startswith(GENERATED)} == set()
+
+
+def test_editors_agree_with_the_formatter() -> None:
+    """.editorconfig asks for Python's indentation and line length as ruff has them."""
+    sections = configparser.ConfigParser()
+    sections.read_string("[DEFAULT]\n" + (ROOT / ".editorconfig").read_text())
+    ruff = PROJECT["tool"]["ruff"]
+    assert sections["*.py"].getint("max_line_length") == ruff["line-length"]
+    assert sections["*"].getint("indent_size") == ruff.get("indent-width", 4)
 
 
 # ---- what is pinned --------------------------------------------------------------------------------

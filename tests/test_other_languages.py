@@ -1,4 +1,4 @@
-"""What the README tells authors of clients in other languages: the contract exported, and code generated from it."""
+"""What protos/README.md shows authors of clients in other languages: the exported contract, and code of it."""
 
 import os
 import re
@@ -37,7 +37,7 @@ with grpc.insecure_channel(sys.argv[2]) as channel:
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python code that the README's commands make."""
+    """The Python code that the commands of protos/README.md make."""
     folder = tmp_path_factory.mktemp("exported")
     environment = os.environ | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),

@@ -31,7 +31,7 @@ from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
 from tests.stores.samples import PATIENCE, advance, create, soon, step, told_of
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[2] / "service/README.md"
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ async def test_database_that_cannot_keep_every_text_is_refused(postgres_server: 
 
 
 async def test_rights_on_rows_are_enough_to_serve(postgres_server: PostgresServer, postgres_url: str) -> None:
-    """A role that may read and write rows, as the README grants it, serves; without that the database is refused."""
+    """A role that has the rights of service/README.md serves; without that the database is refused."""
     name = postgres_url.rpartition("/")[2].partition("?")[0]
     postgres_server.sql("CREATE ROLE serving LOGIN")
     try:

@@ -30,7 +30,7 @@ from tests.servers.valkey import Valkey, running, wait_until
 from tests.stores.conftest import OpenAt
 from tests.stores.samples import advance, create, soon, step, told_of
 
-# As the README has them.
+# As service/README.md has them.
 PERMISSIONS = (
     *("~secret:*", "&secret:*", "+@read", "+@write", "+@scripting", "+@pubsub", "+@connection"),
     *("+time", "+wait", "+cluster|slots", "+config|get"),

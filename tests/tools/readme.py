@@ -1,4 +1,4 @@
-"""Part of `make readme`: writes the tables of README.md and protos/RULES.md as the code declares what is in them."""
+"""Part of `make readme`: writes the tables of documents that the code declares."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def main() -> None:
     """Replace what stands between the marks."""
     for page, mark, table in (
-        ("README.md", "settings", settings_table()),
+        ("service/README.md", "settings", settings_table()),
         ("protos/RULES.md", "presets", presets_table()),
     ):
         before, begin, rest = (ROOT / page).read_text().partition(f"<!-- {mark} -->\n")

@@ -1,0 +1,88 @@
+"""The programs in clients/python/examples, run as their readers run them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from buraco_bots.local_server import RunningServer, local_server
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "clients/python/examples"
+PATIENCE = 100
+"""Seconds after which a program is taken to hang."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    """A real server for all examples."""
+    with local_server() as running:
+        yield running
+
+
+@contextmanager
+def started(example: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """An example in a process of its own, which is ended with the block at the latest."""
+    with subprocess.Popen(
+        [sys.executable, EXAMPLES / example, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def finished(process: subprocess.Popen[str]) -> str:
+    """What a program has printed when it ends well."""
+    printed, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+    assert errors == ""
+    return printed
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    """The first line that a program prints."""
+    assert process.stdout is not None
+    return process.stdout.readline().rstrip("\n")
+
+
+def test_two_players_and_a_spectator_end_with_the_same_scores(server: RunningServer) -> None:
+    """Two programs play a deal to its end at a table that one of them creates; a third prints every event of it."""
+    with started("play_seat.py", server.address, "Ada") as ada:
+        created = re.fullmatch(r"table (\w+)", first_line(ada))
+        assert created is not None
+        with started("watch_table.py", server.address, created[1]) as watching:
+            assert re.fullmatch(r"\d+: Ada, \(free\)", first_line(watching))
+            with started("play_seat.py", server.address, "Blaise", created[1]) as blaise:
+                scores = [re.fullmatch(r"\w+ is at side (\d), scores \[(.+), (.+)\]\n", finished(ada))]
+                scores += [re.fullmatch(r"\w+ is at side (\d), scores \[(.+), (.+)\]\n", finished(blaise))]
+            seen = finished(watching)
+    assert all(scores)
+    one, other = [score.groups() for score in scores if score]
+    assert (one[0], other[0]) == ("0", "1")
+    assert one[1:] == other[1:]
+    lines = seen.splitlines()
+    assert re.fullmatch(r"\d+: seat 1: Blaise", lines[0])
+    assert re.fullmatch(r"\d+: deal 1, seat [01] starts", lines[1])
+    assert lines[-1].endswith(f": match over, {one[1]} to {one[2]}")
+    assert {re.sub(r"\d+: seat \d (\w+).*", r"\1", line) for line in lines[2:]} >= {"draws", "melds", "discards"}
+
+
+def test_rules_are_asked_without_a_table(server: RunningServer) -> None:
+    """Deal, legal moves, a move, its score, a refusal and melds come from the rules alone."""
+    with started("ask_rules.py", server.address) as process:
+        lines = finished(process).splitlines()
+    assert "burraco" in lines[0]
+    assert lines[1:] == [
+        "legal: draw_stock",
+        "events: drew",
+        "if the deal ended now: -200 and -200",
+        "seat 1: VIOLATION_NOT_YOUR_TURN",
+        "[18, 19, 53]: [18, 19, 53] or [53, 18, 19]",
+        "[18, 19, 26]: VIOLATION_GAP",
+    ]
