@@ -11,8 +11,9 @@ from buraco_service.errors import ApiError
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.feed import Feed, Update
+from tests.clock import LoopClock
 from tests.service.scripts import SeatTurn, deals_played, dealt, plain_turns, turns
-from tests.service.serving import new_id
+from tests.service.serving import QUIET, new_id
 from tests.service.usecases import UseCases
 
 TARGET = 1_000_000
@@ -84,10 +85,12 @@ async def test_seat_lost_before_the_state(store: Store) -> None:
                 assert caught.value.reason == "SEAT_NOT_YOURS"
 
 
-async def woken_until_heartbeat(feed: Feed) -> int:
-    """How often a feed that is woken for nothing again and again finds nothing before it sends a heartbeat."""
+async def woken_until_heartbeat(feed: Feed, clock: LoopClock) -> int:
+    """How often a feed that is woken for nothing finds nothing before it sends a heartbeat, due after three times."""
     woken = 0
     while True:
+        if woken == 3:
+            clock.advance(QUIET)
         feed._subscription.wake()
         await feed.wait()
         assert not feed.behind()
@@ -96,15 +99,15 @@ async def woken_until_heartbeat(feed: Feed) -> int:
         woken += 1
 
 
-async def test_woken_for_nothing(store: Store) -> None:
+async def test_woken_for_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wake-ups for nothing, however many, do not keep heartbeats from being sent."""
-    replica = UseCases(store, heartbeat=0.05)
+    replica, clock = UseCases(store, heartbeat=QUIET), LoopClock(monkeypatch)
     table_id, _ = await replica.start()
     async with replica.feeds.open(table_id, None) as feed:
         await feed.begin(None)
-        assert await woken_until_heartbeat(feed) > 0
+        assert await woken_until_heartbeat(feed, clock) == 3
         assert feed.heartbeat().field == "heartbeat"
-        assert await woken_until_heartbeat(feed) > 0
+        assert await woken_until_heartbeat(feed, clock) == 3
 
 
 async def test_a_change_while_a_heartbeat_is_due(store: Store) -> None:
