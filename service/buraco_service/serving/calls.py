@@ -47,7 +47,7 @@ _REFUSALS = frozenset(
 # Lines a second about calls that a limit refused, and about unknown methods; the others are only counted.
 _MAX_REFUSAL_LINES = 20
 # Seconds between looks for calls whose message is overdue; and for which a refused stream may send its first message.
-_LOOK = 0.25
+_LOOK = 1.0
 _FIRST_MESSAGE_WAIT = 0.5
 _TYPES: dict[tuple[bool, bool], GrpcType] = {
     (False, False): "UNARY",
