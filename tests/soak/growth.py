@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import statistics
 import tempfile
@@ -46,14 +47,11 @@ async def measure_growth(
             numbers = itertools.count()
             begun = time.monotonic()
             async with BuracoClient(replica.address) as client:
-                playing = asyncio.gather(*[_play(client, numbers, seed) for _ in range(matches)])
-                sampling = asyncio.create_task(_sample(replica, begun + seconds))
-                await asyncio.wait((playing, sampling), return_when=asyncio.FIRST_COMPLETED)
-                if playing.done():
-                    sampling.cancel()
-                    await playing  # matches go on until they fail
-                playing.cancel()
-                await asyncio.wait((playing,))
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(seconds), asyncio.TaskGroup() as tasks:
+                        for _ in range(matches):
+                            tasks.create_task(_play(client, numbers, seed))
+                        tasks.create_task(_sample(replica))
             moves = replica.counted()["buraco_moves_total"]
     growth = growth_after(replica.samples, begun + WARM_UP * seconds)
     level = growth <= MOST_A_MINUTE
@@ -82,10 +80,8 @@ async def _play(client: BuracoClient, numbers: itertools.count[int], seed: str) 
         await play_match(client, contest, silent)
 
 
-async def _sample(replica: Replica, until: float) -> None:
+async def _sample(replica: Replica) -> None:
     for number in itertools.count(1):
-        if time.monotonic() >= until:
-            return
         await asyncio.sleep(_PERIOD / _SAMPLES)
         replica.sample()
         if number % _SAMPLES == 0:
