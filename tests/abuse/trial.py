@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,6 +12,7 @@ import grpc
 from tests.abuse.attacks import ATTACKS, Target
 from tests.abuse.crowd import Crowd, crowd
 from tests.abuse.frames import http2_over_tls
+from tests.bench.processes import resident_bytes
 from tests.certificates import Authority
 from tests.service.programs import Program, get
 
@@ -120,11 +120,7 @@ def _protection(folder: Path, way: str) -> tuple[dict[str, str], grpc.ChannelCre
 
 def _mebibytes(process: int) -> float:
     """Return the resident memory of a process and its children."""
-    total = 0
-    for one in (process, *_children(process)):
-        with contextlib.suppress(OSError):
-            total += int(Path(f"/proc/{one}/statm").read_text().split()[1])
-    return total * 4096 / 2**20
+    return sum(map(resident_bytes, (process, *_children(process)))) / 2**20
 
 
 def _children(process: int) -> list[int]:

@@ -283,6 +283,7 @@ async def test_unknown_methods(harness: Harness, caller: Caller) -> None:
     assert sample("grpc_server_handled_total", {**unknown, "grpc_code": "UNIMPLEMENTED"}) == 3
     assert sample("grpc_server_started_total", unknown) == 3
     assert [line["code"] for line in harness.lines()] == ["UNIMPLEMENTED"] * 3
+    assert len({line["request_id"] for line in harness.lines()} - {""}) == 3
 
 
 async def test_cancelled_call(harness: Harness, caller: Caller) -> None:

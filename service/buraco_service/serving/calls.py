@@ -119,13 +119,13 @@ class Calls:
         self, call: CallContext, method: _Method, context: _Context, metadata: Metadata
     ) -> _Handler | None:
         """Return what handles the call, None if nothing does. Abort one that is refused."""
-        if method.handler is None:
-            self._finish(call, method, "UNIMPLEMENTED", limited=True)
-            return None
         call.metadata = metadata
         given = _request_id(metadata)
         call.request_id_given = given is not None
         call.request_id = given or f"{self._prefix}-{next(self._ids):x}"
+        if method.handler is None:
+            self._finish(call, method, "UNIMPLEMENTED", limited=True)
+            return None
         if self._tracing is not None and not method.kind.is_probe:
             call.trace = self._tracing.begin(call, stream=method.kind is Kind.STREAM)
         try:
