@@ -27,6 +27,8 @@ from buraco_client import BuracoClient
 
 BURACO = str(Path(sysconfig.get_path("scripts")) / "buraco")
 PATIENCE = 90.0
+EITHER_OF_TWO_SIGNALS = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+"""Exit statuses after SIGINT and SIGTERM at once: the interpreter may handle either of them first."""
 """Seconds, on a busy machine, for what should take two."""
 FOR_EVER = ["--thinking-limit", "86400"]
 
@@ -245,7 +247,7 @@ def test_match_ends_at_once_by_two_signals(folder: Path) -> None:
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 128 + signal.SIGTERM
+    assert process.returncode in EITHER_OF_TWO_SIGNALS
     assert errors == ""
     assert not is_running(server)
     assert list((folder / "tmp").iterdir()) == []
@@ -402,7 +404,7 @@ async def test_fleet_ends_at_once_by_two_signals(
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         await ended(process)
-    assert process.returncode == 128 + signal.SIGTERM
+    assert process.returncode in EITHER_OF_TWO_SIGNALS
 
 
 @pytest.mark.parametrize("bot", ["Sleeps", "Spins", "Raises", "Cheats"])
