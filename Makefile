@@ -85,29 +85,17 @@ $(CHECKOV)/.installed: tests/deploy/policies.lock | .venv/.made
 		--require-hashes --no-deps --only-binary :all: -r $<
 	@touch $@
 
-# The distribution with its rules compiled to C, as the image has it, and the tools of development. Rule sets stay Python:
-# compiled ones refuse what is no value of an option before it can be judged.
+# The distribution with its rules compiled to C, as the image has it, and the tools of development.
 COMPILED := .venv/compiled
 $(COMPILED)/.installed: deploy/requirements.lock deploy/compile.lock tests/requirements.lock | .venv/.made
 	$(PYTHON) -m venv $(COMPILED)
 	$(COMPILED)/bin/python -m pip --disable-pip-version-check --quiet install \
 		--require-hashes --no-deps --only-binary :all: $(foreach lock,$^,-r $(lock))
 	@touch $@
-$(COMPILED)/.compiled: pyproject.toml $(shell find service clients/python bots -name '*.py') $(COMPILED)/.installed
+$(COMPILED)/.compiled: pyproject.toml deploy/compile-rules.sh $(shell find service clients/python bots -name '*.py') $(COMPILED)/.installed
 	$(COMPILED)/bin/python -m pip --disable-pip-version-check --quiet install \
 		--no-deps --no-build-isolation --force-reinstall .
-	rm -rf $(COMPILED)/rules
-	mkdir $(COMPILED)/rules
-	cp -r service/buraco_rules $(COMPILED)/rules
-	mypyc=$$(realpath -s $(COMPILED)/bin/mypyc)
-	cd $(COMPILED)/rules
-	find buraco_rules -name '[a-z]*.py' ! -name rule_sets.py \
-		-exec env MYPYC_DEBUG_LEVEL=0 "$$mypyc" --config-file= --strict {} +
-	installed=$$(echo ../lib/python3*/site-packages)
-	rm -f "$$installed"/buraco_rules/*.so
-	cp *.so "$$installed"
-	cp buraco_rules/*.so "$$installed/buraco_rules"
-	cd - >/dev/null
+	deploy/compile-rules.sh $(COMPILED)/bin $(COMPILED)/lib/python3*/site-packages
 	@touch $@
 
 # ---- use -------------------------------------------------------------------------------------------
@@ -160,8 +148,8 @@ deploy-test: .venv/.installed-cluster $(CHECKOV)/.installed ## Render and check 
 	$(BIN)/pytest -n 0 -m "not image and not monitoring" tests/deploy $(TEST_ARGS)
 
 compiled-test: compiled ## Run the tests of the rules, and of what plays by them, on the compiled ones (TEST_ARGS=…)
-	$(COMPILED)/bin/python -c 'import buraco_rules.turn; print(buraco_rules.turn.__file__)' | grep '\.so$$'
-	$(COMPILED)/bin/pytest -n 2 tests/rules tests/service tests/bots tests/test_vectors.py $(TEST_ARGS)
+	$(COMPILED)/bin/python -c 'import buraco_rules.play.apply; print(buraco_rules.play.apply.__file__)' | grep '\.so$$'
+	$(COMPILED)/bin/pytest -n 2 tests/rules tests/notation tests/codec tests/service tests/bots tests/test_vectors.py $(TEST_ARGS)
 
 image-test: .venv/.installed-deploy ## Build the image without a Docker engine, run it, play a move
 	$(BIN)/pytest -n 0 -m image tests/deploy $(TEST_ARGS)

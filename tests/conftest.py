@@ -1,4 +1,4 @@
-"""Real servers for stores, and an empty place in each for one test."""
+"""Real servers for stores, and an empty place in each for one test; and how Hypothesis tries values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.servers import postgres
 from tests.servers import valkey as valkey_servers
@@ -16,6 +17,17 @@ from tests.servers.valkey import Cluster, Valkey
 # Read when gRPC starts. Its handlers of forks are for children that go on with gRPC; those of tests are other programs,
 # and one that is started as another user is forked and can die of them.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
+
+# Bounded, repeatable, without a clock.
+settings.register_profile(
+    "repeatable",
+    deadline=None,
+    database=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("repeatable")
 
 _prefixes = itertools.count()
 

@@ -16,7 +16,7 @@ import pytest
 
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.local_server import local_server
-from buraco_rules.presets import PRESETS
+from buraco_rules import PRESETS
 from buraco_service.commands.cli import main as buraco
 from buraco_service.configuration.specs import settings_table
 from buraco_service.observing.metrics import Metrics

@@ -19,9 +19,8 @@ import structlog
 from google.protobuf.json_format import ParseDict
 
 from buraco.v1 import deal_pb2, score_pb2
-from buraco_rules.presets import FROM_SOURCES
-from buraco_rules.rule_sets import OpeningMinimum, RuleSet
-from tests.service.serving import Replica, serving
+from buraco_rules import FROM_SOURCES, OpeningMinimum, RuleSet
+from tests.service.table_server import Replica, serving
 from tests.vectors import compare, load
 from tests.vectors.dealer import dealt, first_words
 from tests.vectors.expand import BadVector, expanded, expanded_under

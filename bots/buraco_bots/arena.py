@@ -12,16 +12,22 @@ from hashlib import sha256
 from random import Random
 
 from buraco_bots.bot import Bot, BotFactory, ask, make
-from buraco_rules.deal import Deal, Ending, Match, Phase
-from buraco_rules.dealing import deal_match
-from buraco_rules.legal import legal_moves
-from buraco_rules.match import match_result, next_match
-from buraco_rules.melds import BuracoKind
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.scoring import score_deal
-from buraco_rules.seeing import view_of
-from buraco_rules.shuffle import server_seed
-from buraco_rules.turn import apply
+from buraco_rules import (
+    BuracoKind,
+    Deal,
+    Ending,
+    Match,
+    Phase,
+    RuleSet,
+    apply,
+    deal_match,
+    legal_moves,
+    match_result,
+    next_match,
+    score_deal,
+    server_seed,
+    view_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

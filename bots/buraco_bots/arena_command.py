@@ -16,7 +16,7 @@ from buraco_bots.bot import BotFault
 from buraco_bots.registry import UnknownBot, load
 from buraco_bots.stopping import StopSignals
 from buraco_bots.thinking import BotThread
-from buraco_rules.presets import PRESETS, PRESETS_BY_ID
+from buraco_rules import PRESETS, PRESETS_BY_ID
 
 
 @click.command(

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final, Literal, Protocol
 
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.view import View
+from buraco_rules import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile, View
 
 MOVES_BEFORE_NO_WILD_MOVES = 64
 """Moves of a turn after which no wild may be moved any more, unless there is nothing else to do.

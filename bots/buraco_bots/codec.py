@@ -7,11 +7,32 @@ from functools import lru_cache
 from typing import Any, Final
 
 from buraco.v1 import deal_pb2, move_pb2, rule_set_pb2, view_pb2
-from buraco_rules.deal import Ending, Match, Phase
-from buraco_rules.melds import BuracoKind, Meld, MeldKind
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.rule_sets import CloseBy, OpeningMinimum, PotBy, RuleSet, StockEnd, Tie, WildEnd, WildMoves
-from buraco_rules.view import NextAction, SideView, View
+from buraco_rules import (
+    BuracoKind,
+    CloseBy,
+    Discard,
+    DrawStock,
+    Ending,
+    LayMeld,
+    LayOff,
+    Match,
+    Meld,
+    MeldKind,
+    Move,
+    MoveWild,
+    NextAction,
+    OpeningMinimum,
+    Phase,
+    PotBy,
+    RuleSet,
+    SideView,
+    StockEnd,
+    TakePile,
+    Tie,
+    View,
+    WildEnd,
+    WildMoves,
+)
 
 _ENUMS: Final[dict[str, type]] = {
     "wild_moves": WildMoves,

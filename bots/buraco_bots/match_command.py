@@ -26,8 +26,8 @@ from buraco_bots.server_access import Access, access_of, access_options
 from buraco_bots.stopping import StopSignals
 from buraco_bots.thinking import Tolerance, thinking_limit_option
 from buraco_client import BuracoError, InvalidRequest
-from buraco_rules.presets import PRESETS, PRESETS_BY_ID
-from buraco_rules.record_notation import format_record
+from buraco_notation import format_record
+from buraco_rules import PRESETS, PRESETS_BY_ID
 
 METRICS: Final = ("buraco_moves_total", "buraco_deals_finished_total", "buraco_matches_finished_total")
 """The metrics shown after a match at a server of one's own."""

@@ -16,9 +16,9 @@ from rich.text import Text
 from buraco.v1 import event_pb2, table_pb2
 from buraco_bots.codec import view_from_message
 from buraco_client import BuracoClient, BuracoError, PlayUpdate
-from buraco_rules.deal import Ending
-from buraco_rules.notation import CARD_TEXT, format_cards
-from buraco_rules.view import View
+from buraco_notation import format_cards
+from buraco_rules import Ending, View
+from buraco_rules.cards import CARD_TEXT
 
 REFRESH: Final = 0.15
 """Seconds between two looks at the table."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from buraco_rules.moves import Move
-from buraco_rules.view import View
+from buraco_rules import Move, View
 
 
 class RandomBot:

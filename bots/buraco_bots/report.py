@@ -7,15 +7,21 @@ from typing import Any
 
 from buraco.v1 import table_pb2
 from buraco_bots.codec import match_from_message, move_from_message, rule_set_from_message
-from buraco_rules.deal import Deal, Ending
-from buraco_rules.dealing import deal_match
-from buraco_rules.notation import format_cards
-from buraco_rules.records import DealRecord, MatchRecord, record_deal
-from buraco_rules.scores import ScoreLine, SideScore
-from buraco_rules.scoring import score_deal
-from buraco_rules.shuffle import seed_defects
-from buraco_rules.turn import apply_for
-from buraco_rules.violations import IllegalMove
+from buraco_notation import format_cards
+from buraco_rules import (
+    Deal,
+    DealRecord,
+    Ending,
+    IllegalMove,
+    MatchRecord,
+    ScoreLine,
+    SideScore,
+    apply_for,
+    deal_match,
+    record_deal,
+    score_deal,
+    seed_defects,
+)
 
 
 class RecordWrong(Exception):

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from buraco_bots.report import DealReport, MatchReport, meld_text
-from buraco_rules.deal import Ending
-from buraco_rules.notation import format_cards
-from buraco_rules.scores import ScoreLine, ScoreLineKind, SideScore
+from buraco_notation import format_cards
+from buraco_rules import Ending, ScoreLine, ScoreLineKind, SideScore
 
 _LABELS: Final = {
     ScoreLineKind.MELD_CARDS: "meld",

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import click
 
 from buraco_bots.bot import Bot, BotFactory, BotFault, ask, make, plain_move
-from buraco_rules.moves import Move
-from buraco_rules.view import View
+from buraco_rules import Move, View
 
 if TYPE_CHECKING:
     from buraco_bots.fleet_metrics import FleetMetrics

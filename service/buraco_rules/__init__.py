@@ -1,1 +1,136 @@
-"""The game of Buraco: pure functions of immutable values, without I/O, clock or randomness but the seed given."""
+"""The game of Buraco: pure functions of immutable values, without I/O, clock or randomness but the seed given.
+
+What other packages need is here, beside the plain vocabularies `buraco_rules.cards` and `buraco_rules.events`. The
+rooms build on each other: values at the top of this folder; `melds` says what cards can make; `match` deals and counts;
+`play` says what a turn may do; `validation` judges positions from elsewhere; `replay` plays records again.
+
+>>> deal, dealt = deal_first(PRESETS_BY_ID["buraco-plus-classic"], 2, bytes(32), starter=0)
+>>> legal_moves(deal)
+[DrawStock(), TakePile()]
+>>> deal, events = apply(deal, DrawStock())
+>>> view_of(deal, seat=1).hand_counts
+(12, 11)
+"""
+
+from buraco_rules.deal import HAND_SIZE, MAX_UNDO_STEPS, POTS, Deal, Ending, Match, Phase, Side, Turn, UndoStep
+from buraco_rules.events import Event
+from buraco_rules.match.dealing import deal_first, deal_match
+from buraco_rules.match.result import MatchResult, match_result, next_match, payouts
+from buraco_rules.match.scoring import score_deal, table_points
+from buraco_rules.meld import BURACO_SIZE, BuracoKind, Meld, MeldKind, buraco_points, card_points, make_meld
+from buraco_rules.melds.meld_book import meld_book
+from buraco_rules.melds.refusal import why_not_laid
+from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
+from buraco_rules.play.apply import apply, apply_for
+from buraco_rules.play.drawing import draw_violation
+from buraco_rules.play.going_out import Emptied, emptied, has_pot_left
+from buraco_rules.play.laying import discard_violation, legal_lays, outcome_of
+from buraco_rules.play.legal_moves import legal_moves, normal_move
+from buraco_rules.play.seat_view import view_of
+from buraco_rules.play.undo import undo
+from buraco_rules.presets import BEYOND_SOURCES, FROM_SOURCES, PRESETS, PRESETS_BY_ID
+from buraco_rules.replay import DealRecord, MatchRecord, Step, normal_record, record_deal, record_defects, replay_deal
+from buraco_rules.rule_sets import (
+    CloseBy,
+    OpeningMinimum,
+    PotBy,
+    RuleSet,
+    RuleSetError,
+    StockEnd,
+    Tie,
+    WildEnd,
+    WildMoves,
+)
+from buraco_rules.scores import DealScore, ScoreLine, ScoreLineKind, SideScore
+from buraco_rules.shuffle import SEED_BYTES, commitment, mixed_seed, seed_defects, server_seed
+from buraco_rules.validation.positions import deal_defects, match_defects
+from buraco_rules.view import NextAction, SideView, View
+from buraco_rules.violations import VIOLATION_TEXT, IllegalMove, Violation
+
+__all__ = [
+    "BEYOND_SOURCES",
+    "BURACO_SIZE",
+    "FROM_SOURCES",
+    "HAND_SIZE",
+    "MAX_UNDO_STEPS",
+    "POTS",
+    "PRESETS",
+    "PRESETS_BY_ID",
+    "SEED_BYTES",
+    "VIOLATION_TEXT",
+    "BuracoKind",
+    "CloseBy",
+    "Deal",
+    "DealRecord",
+    "DealScore",
+    "Discard",
+    "DrawStock",
+    "Emptied",
+    "Ending",
+    "Event",
+    "IllegalMove",
+    "LayMeld",
+    "LayOff",
+    "Match",
+    "MatchRecord",
+    "MatchResult",
+    "Meld",
+    "MeldKind",
+    "Move",
+    "MoveWild",
+    "NextAction",
+    "OpeningMinimum",
+    "Phase",
+    "PotBy",
+    "RuleSet",
+    "RuleSetError",
+    "ScoreLine",
+    "ScoreLineKind",
+    "Side",
+    "SideScore",
+    "SideView",
+    "Step",
+    "StockEnd",
+    "TakePile",
+    "Tie",
+    "Turn",
+    "UndoStep",
+    "View",
+    "Violation",
+    "WildEnd",
+    "WildMoves",
+    "apply",
+    "apply_for",
+    "buraco_points",
+    "card_points",
+    "commitment",
+    "deal_defects",
+    "deal_first",
+    "deal_match",
+    "discard_violation",
+    "draw_violation",
+    "emptied",
+    "has_pot_left",
+    "legal_lays",
+    "legal_moves",
+    "make_meld",
+    "match_defects",
+    "match_result",
+    "meld_book",
+    "mixed_seed",
+    "next_match",
+    "normal_move",
+    "normal_record",
+    "outcome_of",
+    "payouts",
+    "record_deal",
+    "record_defects",
+    "replay_deal",
+    "score_deal",
+    "seed_defects",
+    "server_seed",
+    "table_points",
+    "undo",
+    "view_of",
+    "why_not_laid",
+]

@@ -27,6 +27,8 @@ TWOS: Final = tuple(13 * suit + TWO for suit in SUITS)
 WILDS: Final = frozenset((*TWOS, JOKER))
 """Cards that can act as wilds: the 2s and the joker."""
 
+CARD_TEXT: Final = ("", *("A23456789TJQK"[RANK[card] - 1] + "shdc"[SUIT[card]] for card in range(1, 53)), "Jo")
+"""By card: rank and suit as two characters, `Th` for the ten of hearts."""
 
 RUN_CARDS: Final = tuple((0, *(13 * suit + rank for rank in range(ACE, KING + 1)), 13 * suit + ACE) for suit in SUITS)
 """By suit: the natural card at each place of a run, 1 to 14; place 0 is none."""

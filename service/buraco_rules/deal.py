@@ -4,7 +4,7 @@ from bisect import insort
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from buraco_rules.melds import Meld
+from buraco_rules.meld import Meld
 from buraco_rules.rule_sets import RuleSet
 
 HAND_SIZE: Final = 11

@@ -2,7 +2,7 @@
 
 from buraco_rules._values import value
 from buraco_rules.deal import Ending
-from buraco_rules.melds import Meld
+from buraco_rules.meld import Meld
 from buraco_rules.scores import DealScore
 
 

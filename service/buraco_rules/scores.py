@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-from buraco_rules.melds import BuracoKind, Meld
+from buraco_rules.meld import BuracoKind, Meld
 
 
 class ScoreLineKind(IntEnum):

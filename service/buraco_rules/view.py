@@ -4,7 +4,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from buraco_rules.deal import Ending, Match, Phase
-from buraco_rules.melds import Meld
+from buraco_rules.meld import Meld
 from buraco_rules.rule_sets import RuleSet
 
 

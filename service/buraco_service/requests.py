@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from buraco_rules.presets import PRESETS_BY_ID
-from buraco_rules.rule_sets import RuleSet
-from buraco_service.codec.fields import FieldErrors
-from buraco_service.codec.rule_sets import rule_set_from_pb
+from buraco_codec.fields import FieldErrors
+from buraco_codec.rule_sets import rule_set_from_pb
+from buraco_rules import PRESETS_BY_ID, RuleSet
 from buraco_service.errors import FieldViolation, invalid_argument
 from buraco_service.observing.current_call import bind_table
 

@@ -3,12 +3,7 @@
 import random
 import time
 
-from buraco_rules.deal import Deal, Phase
-from buraco_rules.dealing import deal_first
-from buraco_rules.legal import legal_moves
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.turn import apply
+from buraco_rules import PRESETS, Deal, Phase, RuleSet, apply, deal_first, legal_moves
 from tests.bench.playouts import Played, cost, print_cost, print_heading
 
 _WARM_UP = 200

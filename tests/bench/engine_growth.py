@@ -8,13 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from buraco_rules.deal import Deal, Match, Phase
-from buraco_rules.dealing import deal_match
-from buraco_rules.legal import legal_moves
-from buraco_rules.match import next_match
-from buraco_rules.presets import PRESETS_BY_ID
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.turn import apply
+from buraco_rules import PRESETS_BY_ID, Deal, Match, Phase, RuleSet, apply, deal_match, legal_moves, next_match
 from tests.bench.engine import warmed_up
 from tests.bench.scripted import ENDLESS
 

@@ -5,14 +5,19 @@ import uuid
 from typing import Any
 
 from buraco.v1 import table_service_pb2
-from buraco_rules.deal import Deal, Match, Phase
-from buraco_rules.dealing import deal_match
-from buraco_rules.legal import legal_moves
-from buraco_rules.match import next_match
-from buraco_rules.moves import Move, MoveWild
-from buraco_rules.presets import PRESETS_BY_ID
-from buraco_rules.shuffle import server_seed
-from buraco_rules.turn import apply
+from buraco_rules import (
+    PRESETS_BY_ID,
+    Deal,
+    Match,
+    Move,
+    MoveWild,
+    Phase,
+    apply,
+    deal_match,
+    legal_moves,
+    next_match,
+    server_seed,
+)
 
 RULES = PRESETS_BY_ID["buraco-plus-classic"]
 ENDLESS = 1_000_000

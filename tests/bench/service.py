@@ -19,12 +19,9 @@ from typing import Any, NamedTuple
 import grpc.aio
 
 from buraco.v1 import rules_service_pb2, rules_service_pb2_grpc, table_service_pb2, table_service_pb2_grpc
-from buraco_rules.deal import Match, Phase
-from buraco_rules.dealing import deal_match
-from buraco_rules.legal import legal_moves
-from buraco_rules.turn import apply
-from buraco_service.codec.moves import move_to_pb
-from buraco_service.codec.snapshots import snapshot_to_pb
+from buraco_codec.moves import move_to_pb
+from buraco_codec.snapshots import snapshot_to_pb
+from buraco_rules import Match, Phase, apply, deal_match, legal_moves
 from tests.bench import echo_server
 from tests.bench.kept import kept
 from tests.bench.processes import echo_process, processor_seconds, service_process

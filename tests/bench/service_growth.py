@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import grpc.aio
 
 from buraco.v1 import table_service_pb2, table_service_pb2_grpc
-from buraco_service.codec.moves import move_to_pb
+from buraco_codec.moves import move_to_pb
 from tests.bench.processes import processor_seconds, service_process
 from tests.bench.scripted import Scripted
 

@@ -12,7 +12,7 @@ from typing import Any
 import grpc.aio
 
 from buraco.v1 import table_service_pb2, table_service_pb2_grpc
-from buraco_service.codec.moves import move_to_pb
+from buraco_codec.moves import move_to_pb
 from buraco_service.observing import logs
 from tests.bench.kept import kept
 from tests.bench.processes import service_process

@@ -21,11 +21,7 @@ from buraco_bots.arena_command import arena
 from buraco_bots.bot import BotFactory
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.random_bot import RandomBot
-from buraco_rules.deal import Phase
-from buraco_rules.presets import PRESETS, PRESETS_BY_ID
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.scoring import score_deal
-from buraco_rules.shuffle import server_seed
+from buraco_rules import PRESETS, PRESETS_BY_ID, Phase, RuleSet, score_deal, server_seed
 from tests.rules.positions import CLASSIC
 
 BOTS: list[BotFactory] = [GreedyBot, RandomBot]

@@ -7,10 +7,7 @@ from random import Random
 import pytest
 
 from buraco_bots.bot import MOVES_BEFORE_NO_WILD_MOVES, Bot, BotFault, ask, make, plain_move
-from buraco_rules.legal import legal_moves
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.seeing import view_of
-from buraco_rules.view import View
+from buraco_rules import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile, View, legal_moves, view_of
 from tests.rules.positions import CLASSIC, position
 
 DEAL = position(CLASSIC, hand="3s 4s Kd 9c", melds=["2h@5 6h 7h 8h"])

@@ -7,17 +7,27 @@ import pytest
 
 from buraco.v1 import deal_pb2, move_pb2, view_pb2
 from buraco_bots import codec
-from buraco_rules.deal import Match, Phase
-from buraco_rules.dealing import deal_match
-from buraco_rules.legal import legal_moves
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import OpeningMinimum, RuleSet
-from buraco_rules.seeing import view_of
-from buraco_rules.turn import apply
-from buraco_service.codec.moves import move_to_pb
-from buraco_service.codec.rule_sets import rule_set_to_pb
-from buraco_service.codec.views import view_to_pb
+from buraco_codec.moves import move_to_pb
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_codec.views import view_to_pb
+from buraco_rules import (
+    PRESETS,
+    Discard,
+    DrawStock,
+    LayMeld,
+    LayOff,
+    Match,
+    Move,
+    MoveWild,
+    OpeningMinimum,
+    Phase,
+    RuleSet,
+    TakePile,
+    apply,
+    deal_match,
+    legal_moves,
+    view_of,
+)
 from tests.rules.positions import CLASSIC, house
 
 

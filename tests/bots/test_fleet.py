@@ -29,8 +29,7 @@ from buraco_bots.random_bot import RandomBot
 from buraco_bots.scraping import scrape
 from buraco_bots.thinking import Tolerance, overdue
 from buraco_client import BuracoClient
-from buraco_rules.moves import Move
-from buraco_rules.view import View
+from buraco_rules import Move, View
 
 BURACO = Path(sysconfig.get_path("scripts")) / "buraco"
 GREEDY: list[tuple[str, BotFactory]] = [("greedy", GreedyBot)]

@@ -6,15 +6,25 @@ import pytest
 
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.greedy.imagined import imagine
-from buraco_rules.deal import Deal, Phase
-from buraco_rules.dealing import deal_first
-from buraco_rules.legal import legal_moves
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.notation import parse_cards
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet, WildMoves
-from buraco_rules.seeing import view_of
-from buraco_rules.turn import apply
+from buraco_notation import parse_cards
+from buraco_rules import (
+    PRESETS,
+    Deal,
+    Discard,
+    DrawStock,
+    LayMeld,
+    LayOff,
+    Move,
+    MoveWild,
+    Phase,
+    RuleSet,
+    TakePile,
+    WildMoves,
+    apply,
+    deal_first,
+    legal_moves,
+    view_of,
+)
 from tests.rules.positions import CLASSIC, CLOSED, CLOSED_DIRTY, INDIRECT, OPEN, discard, lay_off, position
 
 

@@ -19,11 +19,8 @@ from buraco_bots.player import play_seat
 from buraco_bots.random_bot import RandomBot
 from buraco_bots.report import RecordWrong, replay
 from buraco_client import BuracoClient, PlayUpdate
-from buraco_rules.moves import Move
-from buraco_rules.presets import PRESETS, PRESETS_BY_ID
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.view import View
-from tests.service.serving import serving
+from buraco_rules import PRESETS, PRESETS_BY_ID, Move, RuleSet, View
+from tests.service.table_server import serving
 
 PATIENCE = 60.0
 """Seconds, on a slow machine, for what should take one."""

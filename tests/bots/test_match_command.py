@@ -18,9 +18,9 @@ from click.testing import CliRunner
 
 from buraco_bots.local_server import RunningServer
 from buraco_bots.match_command import match
-from buraco_rules.cards import FACES
-from buraco_rules.notation import CARD_TEXT, parse_cards
-from buraco_rules.presets import PRESETS_BY_ID
+from buraco_notation import parse_cards
+from buraco_rules import PRESETS_BY_ID
+from buraco_rules.cards import CARD_TEXT, FACES
 
 BURACO = Path(sysconfig.get_path("scripts")) / "buraco"
 FOUR = ["--bots", "greedy,random,greedy,random", "--target", "2005", "--seed", "sheet"]

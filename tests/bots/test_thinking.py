@@ -10,10 +10,7 @@ import pytest
 from buraco_bots.bot import Bot, BotFault, plain_move
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.thinking import BotThread, Thinker, Tolerance, overdue
-from buraco_rules.legal import legal_moves
-from buraco_rules.moves import Discard, Move
-from buraco_rules.seeing import view_of
-from buraco_rules.view import View
+from buraco_rules import Discard, Move, View, legal_moves, view_of
 from tests.rules.positions import CLASSIC, position
 
 DEAL = position(CLASSIC, hand="3s 4s Kd 9c")

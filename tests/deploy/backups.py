@@ -8,9 +8,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from buraco_service.codec.moves import moves_from_pb
+from buraco_codec.moves import moves_from_pb
 from tests.deploy.monitoring import DEPLOY
-from tests.service.serving import Player
+from tests.service.table_server import Player
 
 
 async def run(script: str, *arguments: str | Path, path: Path | None = None) -> tuple[int, str]:

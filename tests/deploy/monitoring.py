@@ -11,7 +11,7 @@ import yaml
 from prometheus_client.metrics_core import Metric
 
 from buraco_bots.fleet_metrics import FleetMetrics
-from buraco_rules.presets import PRESETS
+from buraco_rules import PRESETS
 from buraco_service.observing.metrics import Metrics
 from buraco_service.workers.metrics import SupervisorMetrics
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.deploy.backups import names, play, run
 from tests.servers.postgres import PostgresServer, missing, programs, running_server
-from tests.service.serving import get, serving, start
+from tests.service.table_server import get, serving, start
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 SCRIPT = "postgresql.sh"

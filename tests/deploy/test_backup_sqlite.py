@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.backups import names, play, run
-from tests.service.serving import get, records, serving, start
+from tests.service.table_server import get, records, serving, start
 
 SCRIPT = "sqlite.py"
 

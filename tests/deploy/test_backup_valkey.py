@@ -11,7 +11,7 @@ import pytest
 
 from tests.deploy.backups import names, play, run
 from tests.servers.valkey import DURABLE, Valkey
-from tests.service.serving import get, serving, start
+from tests.service.table_server import get, serving, start
 
 pytestmark = pytest.mark.monitoring
 SCRIPT = "valkey.sh"

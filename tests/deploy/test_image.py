@@ -138,7 +138,7 @@ def test_modules_are_compiled(running: Container) -> None:
 
 def test_rules_are_compiled(running: Container) -> None:
     """The rules run as C."""
-    show = "import buraco_rules.turn as turn; print(turn.__file__)"
+    show = "import buraco_rules.play.apply as turn; print(turn.__file__)"
     assert running.execute("/opt/buraco/bin/python", "-c", show).stdout.strip().endswith(".so")
 
 

@@ -17,18 +17,15 @@ from buraco.v1 import table_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_client.errors import BuracoError, from_rpc_error
-from buraco_rules.deal import Deal
-from buraco_rules.match import match_result, next_match
-from buraco_rules.moves import DrawStock, Move
-from buraco_rules.rule_sets import RuleSet
-from buraco_service.codec.moves import move_from_pb
-from buraco_service.codec.rule_sets import rule_set_to_pb
+from buraco_codec.moves import move_from_pb
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_rules import Deal, DrawStock, Move, RuleSet, match_result, next_match
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.stored import decode
 from tests.faults.history import FINISHED, Call, Done, Entry, History, Refused, Sighting, problems
 from tests.faults.replicas import Replica
 from tests.service.scripts import dealt, short_rules
-from tests.service.serving import bearing, moves_to_pb, new_id
+from tests.service.table_server import bearing, moves_to_pb, new_id
 
 PATIENCE: Final = 60.0
 """Seconds after which a fault counts as never to be over."""

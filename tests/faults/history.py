@@ -13,12 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final, NamedTuple
 
-from buraco_rules.deal import Deal
-from buraco_rules.moves import Move
-from buraco_rules.soundness import deal_defects
-from buraco_rules.turn import apply_for
-from buraco_rules.undo import undo
-from buraco_rules.violations import IllegalMove, Violation
+from buraco_rules import Deal, IllegalMove, Move, Violation, apply_for, deal_defects, undo
 
 STALE: Final = "REVISION_STALE"
 FINISHED: Final = "TABLE_FINISHED"

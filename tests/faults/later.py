@@ -9,7 +9,7 @@ import os
 
 from google.protobuf.message import Message
 
-from buraco_service.codec import fields
+from buraco_codec import fields
 from buraco_service.tables.state import TableValue
 
 LATER = b"\xc2\x3e\x05later"

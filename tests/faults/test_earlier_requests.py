@@ -14,14 +14,14 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from buraco.v1 import move_pb2
 from buraco.v1 import table_service_pb2 as pb
-from buraco_service.codec.moves import move_from_pb
+from buraco_codec.moves import move_from_pb
 from buraco_service.requests import request_uuid
 from buraco_service.stores.base import KEPT_REQUESTS, Commit
 from buraco_service.tables import changes, earlier
 from buraco_service.tables.stored import decode, encode
 from tests.faults.earlier import places
 from tests.service.refusals import refused
-from tests.service.serving import PATIENCE, Metadata, Player, Replica, bearing, join_raw, new_id, serving
+from tests.service.table_server import PATIENCE, Metadata, Player, Replica, bearing, join_raw, new_id, serving
 
 REUSED = ("ALREADY_EXISTS", "REQUEST_ID_REUSED")
 

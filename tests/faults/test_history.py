@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from buraco_rules.deal import Deal
-from buraco_rules.match import match_result, next_match
-from buraco_rules.moves import DrawStock
-from buraco_rules.undo import undo
+from buraco_rules import Deal, DrawStock, match_result, next_match, undo
 from tests.faults.history import FINISHED, STALE, Call, Done, Entry, History, Refused, Sighting, problems
 from tests.service.scripts import Step, after_moves, dealt, plain_turns, played, short_rules, steps_to
 

@@ -14,7 +14,7 @@ from buraco_bots.arena import play_match as play_in_process
 from buraco_bots.match import Audience, Contest, play_match
 from buraco_bots.random_bot import RandomBot
 from buraco_client import BuracoClient, PlayUpdate
-from buraco_rules.presets import PRESETS_BY_ID
+from buraco_rules import PRESETS_BY_ID
 from tests.faults.conftest import MakeReplica
 from tests.faults.crowd import PATIENCE
 from tests.faults.replicas import Replica

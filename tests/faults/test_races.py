@@ -13,7 +13,7 @@ from tests.faults.conftest import MakeReplica
 from tests.faults.crowd import Crowd, unlogged, verdict
 from tests.service.refusals import gathered, read_refusal
 from tests.service.scripts import CLASSIC, short_rules
-from tests.service.serving import RULE_SET, Replica, get, join_raw, new_id, serving
+from tests.service.table_server import RULE_SET, Replica, get, join_raw, new_id, serving
 
 
 @pytest.mark.parametrize("length", [1, pytest.param(6, id="long", marks=pytest.mark.slow)])

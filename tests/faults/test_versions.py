@@ -15,16 +15,15 @@ import pytest
 from buraco.v1 import event_pb2, table_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_bots.report import replay
-from buraco_rules.moves import DrawStock
-from buraco_rules.soundness import deal_defects
-from buraco_service.codec.moves import move_from_pb
-from buraco_service.codec.rule_sets import rule_set_to_pb
+from buraco_codec.moves import move_from_pb
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_rules import DrawStock, deal_defects
 from buraco_service.stores.base import Commit
 from tests.faults.earlier.saying import said_of
 from tests.faults.later import LATER
 from tests.service.refusals import refused
 from tests.service.scripts import dealt, plain_turn, played, short_rules, turns
-from tests.service.serving import (
+from tests.service.table_server import (
     Player,
     Replica,
     get,

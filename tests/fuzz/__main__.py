@@ -17,15 +17,13 @@ from grpc_status import rpc_status
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from buraco_rules.position_notation import format_position, parse_position
-from buraco_rules.reading import NotationFaults
-from buraco_rules.record_notation import parse_record
+from buraco_notation import NotationFaults, format_position, parse_position, parse_record
 from buraco_service.errors import ApiError
 from buraco_service.observing import logs
 from buraco_service.tables.stored import CorruptTable, decode, encode
 from tests.fuzz import corpus
 from tests.fuzz.breaking import broken_bytes, broken_text
-from tests.service.serving import serving
+from tests.service.table_server import serving
 
 DOCUMENTED = frozenset(
     {

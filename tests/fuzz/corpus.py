@@ -9,19 +9,22 @@ from google.protobuf.message import Message
 
 from buraco.v1 import rules_service_pb2 as rules_pb
 from buraco.v1 import table_service_pb2 as table_pb
-from buraco_rules.deal import Deal, Phase
-from buraco_rules.dealing import deal_first
-from buraco_rules.legal import legal_moves
-from buraco_rules.moves import LayMeld
-from buraco_rules.position_notation import format_position
-from buraco_rules.presets import PRESETS
-from buraco_rules.record_notation import format_record
-from buraco_rules.records import MatchRecord, record_deal
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.turn import apply
-from buraco_service.codec.moves import move_to_pb
-from buraco_service.codec.rule_sets import rule_set_to_pb
-from buraco_service.codec.snapshots import snapshot_to_pb
+from buraco_codec.moves import move_to_pb
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_codec.snapshots import snapshot_to_pb
+from buraco_notation import format_position, format_record
+from buraco_rules import (
+    PRESETS,
+    Deal,
+    LayMeld,
+    MatchRecord,
+    Phase,
+    RuleSet,
+    apply,
+    deal_first,
+    legal_moves,
+    record_deal,
+)
 from buraco_service.tables.state import Seat, TableState, TableValue
 from buraco_service.tables.stored import encode
 from tests.rules.playouts import playout

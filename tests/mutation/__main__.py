@@ -1,12 +1,12 @@
 """`make mutation`: break the rules one small change at a time, and see whether a test notices.
 
-mutmut makes the changes and runs the tests; this says which, and judges what is left. All mutants of melds, deal, legal
-and scoring are run, and of the other modules that play the game a sample, the same every time. It ends with the score
-of each module, and fails where a mutant survived that justified.toml does not list, or lists in vain. Changed are
-functions, properties among them; constants and tables are not.
+mutmut makes the changes and runs the tests; this says which, and judges what is left. All mutants of meld, deal,
+play.legal_moves and match.scoring are run, and of the other modules that play the game a sample, the same every time.
+It ends with the score of each module, and fails where a mutant survived that justified.toml does not list, or lists in
+vain. Changed are functions, properties among them; constants and tables are not.
 
-    make mutation MUTATION_ARGS='runs sets'         # all mutants of these modules, none of others
-    make mutation MUTATION_ARGS='--sample 0'        # melds, deal, legal and scoring alone
+    make mutation MUTATION_ARGS='melds.runs melds.sets'         # all mutants of these modules, none of others
+    make mutation MUTATION_ARGS='--sample 0'        # those four modules alone
     make mutation MUTATION_ARGS='--sample 100000'   # all mutants of all modules that play the game
 
 What a survivor changes is told in the form of justified.toml. `mutmut show`, run in .venv/.mutation, tells more.
@@ -21,24 +21,23 @@ from hashlib import sha256
 from typing import Final
 
 from tests.mutation.verdicts import judge, mutants, report
-from tests.mutation.workshop import FOLDER, MUTMUT, RULES, furnish
+from tests.mutation.workshop import FOLDER, MUTMUT, RULES, furnish, path_of
 
-CORE: Final = ("melds", "deal", "legal", "scoring")
+CORE: Final = ("meld", "deal", "play.legal_moves", "match.scoring")
 PLAY: Final = (
-    "arrangements",
-    "dealing",
-    "drawing",
-    "emptying",
-    "laying",
-    "lays",
-    "offers",
-    "outcomes",
-    "match",
-    "runs",
-    "sets",
-    "sorted_hands",
-    "turn",
-    "undo",
+    "match.dealing",
+    "match.result",
+    "melds.candidates",
+    "melds.meld_book",
+    "melds.outcomes",
+    "melds.runs",
+    "melds.sets",
+    "melds.sorted_hands",
+    "play.apply",
+    "play.drawing",
+    "play.going_out",
+    "play.laying",
+    "play.undo",
 )
 """Where the rules of the game stand besides; the other modules read, write and check."""
 SAMPLE: Final = 300
@@ -55,7 +54,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED, help=f"chooses the sample (default {SEED})")
     arguments = parser.parse_args()
     whole = tuple(arguments.modules) or CORE
-    if unknown := [name for name in whole if not (RULES / f"{name}.py").is_file()]:
+    if unknown := [name for name in whole if not path_of(name).is_file()]:
         parser.error(f"no module of {RULES.name}: {', '.join(unknown)}")
     size = (0 if arguments.modules else SAMPLE) if arguments.sample is None else arguments.sample
     sampled = tuple(name for name in PLAY if size and name not in whole)

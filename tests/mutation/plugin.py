@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _forget() -> None:
     for name, module in list(sys.modules.items()):
-        if name.startswith(("buraco_rules.", "buraco_service.")):
+        if name.startswith(("buraco_rules.", "buraco_codec.", "buraco_service.")):
             for value in vars(module).values():
                 if clear := getattr(value, "cache_clear", None):
                     clear()

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.verdicts import justified
-from tests.mutation.workshop import JUDGES, ROOT, RULES, undecorated
+from tests.mutation.workshop import JUDGES, ROOT, RULES, path_of, undecorated
 
 
-@pytest.mark.parametrize("path", sorted(RULES.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(RULES.rglob("*.py")), ids=lambda path: path.relative_to(RULES).as_posix())
 def test_no_function_hides(path: Path) -> None:
     """No function of the rules is left with a decorator, which would keep mutmut from it."""
     tree = ast.parse(undecorated(path.read_text()))
@@ -42,7 +42,7 @@ def test_rewritten_decorators_mean_the_same(tmp_path: Path) -> None:
 def test_justified_mutants_change_code_that_exists() -> None:
     """What a justified mutant changes stands in its module, and a reason tells why it may live."""
     for change, reason in justified().items():
-        code = " ".join((RULES / f"{change.module}.py").read_text().split())
+        code = " ".join(path_of(change.module).read_text().split())
         assert change.before in code, change
         assert change.after not in ("", change.before), change
         assert reason, change

@@ -24,13 +24,13 @@ class Mutant(NamedTuple):
 
     @property
     def module(self) -> str:
-        """Its module of the rules."""
-        return self.name.split(".")[1]
+        """Its module of the rules, as `melds.runs`."""
+        return self.name.removeprefix(f"{RULES.name}.").rpartition(".")[0]
 
     @property
     def function(self) -> str:
         """Its function, or class and method."""
-        mangled = self.name.split(".")[2].partition("__mutmut_")[0]
+        mangled = self.name.rpartition(".")[2].partition("__mutmut_")[0]
         return mangled.removeprefix("x_").removeprefix("xǁ").replace("ǁ", ".")
 
 
@@ -92,11 +92,11 @@ def report(verdict: Verdict) -> str:
     ran = Counter(mutant.module for mutant in verdict.mutants)
     excused = Counter(mutant.module for mutant in verdict.justified)
     survived = Counter(mutant.module for mutant in verdict.survived)
-    lines = [f"{'module':<16}{'mutants':>8}{'killed':>8}{'justified':>11}{'survived':>10}{'score':>9}"]
+    lines = [f"{'module':<20}{'mutants':>8}{'killed':>8}{'justified':>11}{'survived':>10}{'score':>9}"]
     for module, count in [*ran.items(), ("all", ran.total())]:
         may, may_not = (c.total() if module == "all" else c[module] for c in (excused, survived))
         killed = count - may - may_not
-        lines.append(f"{module:<16}{count:>8}{killed:>8}{may:>11}{may_not:>10}{killed / count:>9.1%}")
+        lines.append(f"{module:<20}{count:>8}{killed:>8}{may:>11}{may_not:>10}{killed / count:>9.1%}")
     for mutant, change in verdict.survived.items():
         lines += ["", f"{mutant.name}: {mutant.status}", *_told(change)]
     for change in sorted(verdict.stale):

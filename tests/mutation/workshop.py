@@ -24,13 +24,19 @@ JUDGES: Final = (
 _DECORATORS: Final = ("property", "lru_cache", "ANSWERS.cached", "_LAY_OFFS.cached", "dataclass_transform")
 
 
+def path_of(module: str) -> Path:
+    """Return the file of a module of the rules, named as `melds.runs`."""
+    return RULES.joinpath(*module.split(".")).with_suffix(".py")
+
+
 def furnish(modules: Sequence[str]) -> None:
     """Make the folder anew, so that no verdict is older than the tests, for mutants of these modules."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     package = FOLDER / RULES.name
-    package.mkdir(parents=True)
-    for path in RULES.glob("*.py"):
-        (package / path.name).write_text(undecorated(path.read_text()))
+    for path in RULES.rglob("*.py"):
+        copy = package / path.relative_to(RULES)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(undecorated(path.read_text()))
     for name in ("tests", "pyproject.toml"):
         (FOLDER / name).symlink_to(ROOT / name)
     (FOLDER / "setup.cfg").write_text(_settings(modules))
@@ -60,7 +66,7 @@ def _settings(modules: Sequence[str]) -> str:
     """
     options: dict[str, Sequence[str]] = {
         "source_paths": [RULES.name],
-        "only_mutate": [f"{RULES.name}/{module}.py" for module in modules],
+        "only_mutate": [f"{RULES.name}/{path_of(module).relative_to(RULES)}" for module in modules],
         "pytest_add_cli_args_test_selection": JUDGES,
         "pytest_add_cli_args": ["-p", "tests.mutation.plugin", "-p", "no:cacheprovider", "--timeout=60"],
         "process_isolation": ["forkserver"],

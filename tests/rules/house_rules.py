@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import (
+from buraco_rules import (
+    PRESETS,
     CloseBy,
     OpeningMinimum,
     PotBy,

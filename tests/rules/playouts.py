@@ -4,16 +4,21 @@ import random
 from collections.abc import Iterator
 from functools import cache
 
-from buraco_rules.deal import Deal, Match, Phase
-from buraco_rules.dealing import deal_match
+from buraco_rules import (
+    PRESETS,
+    Deal,
+    LayMeld,
+    LayOff,
+    Match,
+    Phase,
+    RuleSet,
+    apply,
+    card_points,
+    deal_match,
+    legal_moves,
+    undo,
+)
 from buraco_rules.events import Event
-from buraco_rules.legal import legal_moves
-from buraco_rules.melds import card_points
-from buraco_rules.moves import LayMeld, LayOff
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.turn import apply
-from buraco_rules.undo import undo
 
 Step = tuple[Deal, tuple[Event, ...]]
 """A position, and what happened last."""

@@ -4,16 +4,30 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from buraco_notation import format_cards, parse_cards
+from buraco_rules import (
+    HAND_SIZE,
+    POTS,
+    PRESETS_BY_ID,
+    Deal,
+    Discard,
+    IllegalMove,
+    LayMeld,
+    LayOff,
+    Match,
+    Meld,
+    MeldKind,
+    Move,
+    Phase,
+    RuleSet,
+    Side,
+    Turn,
+    Violation,
+    apply,
+    make_meld,
+)
 from buraco_rules.cards import ACE, ACE_HIGH, RANK, SUIT, WILDS, deck
-from buraco_rules.deal import HAND_SIZE, POTS, Deal, Match, Phase, Side, Turn
 from buraco_rules.events import Event
-from buraco_rules.melds import Meld, MeldKind, make_meld
-from buraco_rules.moves import Discard, LayMeld, LayOff, Move
-from buraco_rules.notation import format_cards, parse_cards
-from buraco_rules.presets import PRESETS_BY_ID
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.turn import apply
-from buraco_rules.violations import IllegalMove, Violation
 
 CLASSIC = PRESETS_BY_ID["buraco-plus-classic"]
 INDIRECT = PRESETS_BY_ID["professional-indirect"]

@@ -3,7 +3,7 @@
 import random
 from typing import Final, NamedTuple
 
-from buraco_rules.deal import Deal
+from buraco_rules import Deal
 
 
 class Kept(NamedTuple):

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from buraco_rules import BuracoKind, Meld, MeldKind, RuleSet, WildEnd, WildMoves
 from buraco_rules.cards import ACE, ACE_HIGH, JOKER, KING, RANK, SUIT, TWO
-from buraco_rules.melds import BuracoKind, Meld, MeldKind
-from buraco_rules.rule_sets import RuleSet, WildEnd, WildMoves
 
 OLD_WILD = -1
 """The tag of the wild that acted in the meld before."""

@@ -6,11 +6,8 @@ Plain search over everything the rest of the turn could do; made for small hands
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from buraco_rules import CloseBy, Deal, Meld, MeldKind, PotBy, RuleSet, Side, Turn, Violation
 from buraco_rules.cards import RANK, TWO
-from buraco_rules.deal import Deal, Side, Turn
-from buraco_rules.melds import Meld, MeldKind
-from buraco_rules.rule_sets import CloseBy, PotBy, RuleSet
-from buraco_rules.violations import Violation
 from tests.rules.reference_melds import is_wild, moved_wild, results
 
 POT = "pot"

@@ -3,10 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from buraco_rules import Deal, Discard, LayMeld, LayOff, Meld, MeldKind, Move, UndoStep
 from buraco_rules.cards import JOKER
-from buraco_rules.deal import Deal, UndoStep
-from buraco_rules.melds import Meld, MeldKind
-from buraco_rules.moves import Discard, LayMeld, LayOff, Move
 
 Renaming = Callable[[int], int]
 

@@ -3,12 +3,9 @@
 import random
 from dataclasses import replace
 
+from buraco_notation import format_cards
+from buraco_rules import PRESETS, Deal, Meld, MeldKind, Phase, RuleSet, WildEnd, WildMoves, card_points, make_meld
 from buraco_rules.cards import ACE_HIGH, JOKER, TWOS, card_at, deck
-from buraco_rules.deal import Deal, Phase
-from buraco_rules.melds import Meld, MeldKind, card_points, make_meld
-from buraco_rules.notation import format_cards
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet, WildEnd, WildMoves
 from tests.rules.positions import CLASSIC, CLOSED, position, show
 
 CUSTOM = tuple(

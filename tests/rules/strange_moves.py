@@ -2,8 +2,7 @@
 
 import random
 
-from buraco_rules.deal import Deal
-from buraco_rules.moves import Discard, LayMeld, LayOff, Move, MoveWild
+from buraco_rules import Deal, Discard, LayMeld, LayOff, Move, MoveWild
 
 
 def mutated(deal: Deal, move: Move, rng: random.Random) -> Move:

@@ -4,11 +4,9 @@ import random
 
 import pytest
 
-from buraco_rules.arrangements import meld_book
+from buraco_notation import format_cards
+from buraco_rules import Meld, RuleSet, meld_book
 from buraco_rules.cards import TWOS, card_at
-from buraco_rules.melds import Meld
-from buraco_rules.notation import format_cards
-from buraco_rules.rule_sets import RuleSet
 from tests.rules.positions import CLASSIC, CLOSED, DIRECT, DIRTY_OPEN, meld_of, show
 from tests.rules.reference_melds import buraco_kind, default, moved_wild, one_by_one, results
 from tests.rules.sampling import ALL_RULES, some_cards, some_meld

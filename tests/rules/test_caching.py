@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from buraco_rules import arrangements, offers
-from buraco_rules.arrangements import meld_book
+from buraco_rules import PRESETS, Meld, meld_book
 from buraco_rules.caching import ENTRY, ByteBudget
 from buraco_rules.cards import ACE, KING, card_at
-from buraco_rules.melds import Meld
-from buraco_rules.offers import offers as offered
-from buraco_rules.presets import PRESETS
+from buraco_rules.melds import candidates
+from buraco_rules.melds import meld_book as books
+from buraco_rules.melds.candidates import offers
 from tests.memory import size_of
 from tests.rules.playouts import playout
 
@@ -70,12 +69,12 @@ def test_entry_larger_than_the_budget_is_alone() -> None:
     assert budget.taken == ENTRY + 3
 
 
-BUDGETS = (arrangements.ANSWERS, offers._LAY_OFFS)
+BUDGETS = (books.ANSWERS, candidates._LAY_OFFS)
 
 
 def caches() -> list[Any]:
     """The caches of meld books and offers."""
-    modules = (arrangements, offers)
+    modules = (books, candidates)
     return [value for module in modules for value in vars(module).values() if hasattr(value, "cache_clear")]
 
 
@@ -95,7 +94,7 @@ def test_answers_take_no_more_than_is_counted(kind: str) -> None:
     if kind == "play":
         for rules in PRESETS[::3]:
             for deal, _ in playout(rules, 4, 1):
-                offered(rules, deal.hand, deal.side.melds)
+                offers(rules, deal.hand, deal.side.melds)
     else:
         for number in range(40):
             rules = PRESETS[number % len(PRESETS)]
@@ -104,7 +103,7 @@ def test_answers_take_no_more_than_is_counted(kind: str) -> None:
             melds: tuple[Meld, ...] = ()
             for _ in range(3):
                 hand = suits(rng)
-                lays = offered(rules, hand, melds)
+                lays = offers(rules, hand, melds)
                 outcome = meld_book(rules).choose(None, rng.choice(lays[:5]).cards, None)
                 melds = (*melds, outcome.meld) if outcome is not None else melds
     assert len(caches()) >= 9

@@ -4,12 +4,21 @@ import random
 
 import pytest
 
-from buraco_rules.deal import Deal, Phase
-from buraco_rules.legal import legal_moves
-from buraco_rules.moves import Discard, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.turn import apply
-from buraco_rules.violations import IllegalMove, Violation
+from buraco_rules import (
+    Deal,
+    Discard,
+    IllegalMove,
+    LayMeld,
+    LayOff,
+    Move,
+    MoveWild,
+    Phase,
+    RuleSet,
+    TakePile,
+    Violation,
+    apply,
+    legal_moves,
+)
 from tests.rules.positions import CLASSIC, CLOSED, house, play
 from tests.rules.reference_melds import moved_wild, results
 from tests.rules.reference_turns import can_finish, may_discard, parts, put_down, second_set, what_follows

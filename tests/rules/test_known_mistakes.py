@@ -2,16 +2,26 @@
 
 import pytest
 
-from buraco_rules.deal import Deal, Ending, Phase
+from buraco_notation import parse_cards
+from buraco_rules import (
+    FROM_SOURCES,
+    BuracoKind,
+    Deal,
+    Discard,
+    DrawStock,
+    Ending,
+    LayMeld,
+    LayOff,
+    Move,
+    MoveWild,
+    Phase,
+    RuleSet,
+    ScoreLineKind,
+    TakePile,
+    Violation,
+    score_deal,
+)
 from buraco_rules.events import MatchEnded
-from buraco_rules.melds import BuracoKind
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.notation import parse_cards
-from buraco_rules.presets import FROM_SOURCES
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.scores import ScoreLineKind
-from buraco_rules.scoring import score_deal
-from buraco_rules.violations import Violation
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

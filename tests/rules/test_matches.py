@@ -19,22 +19,35 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from buraco_notation import format_position, format_record, parse_position, parse_record
+from buraco_rules import (
+    PRESETS,
+    Deal,
+    DealRecord,
+    Ending,
+    IllegalMove,
+    LayMeld,
+    LayOff,
+    Match,
+    MatchRecord,
+    MatchResult,
+    Move,
+    MoveWild,
+    Phase,
+    RuleSet,
+    Violation,
+    apply,
+    deal_match,
+    legal_moves,
+    match_result,
+    next_match,
+    record_deal,
+    replay_deal,
+    score_deal,
+    undo,
+    view_of,
+)
 from buraco_rules.cards import JOKER, deck
-from buraco_rules.deal import Deal, Ending, Match, Phase
-from buraco_rules.dealing import deal_match
-from buraco_rules.legal import legal_moves
-from buraco_rules.match import MatchResult, match_result, next_match
-from buraco_rules.moves import LayMeld, LayOff, Move, MoveWild
-from buraco_rules.position_notation import format_position, parse_position
-from buraco_rules.presets import PRESETS
-from buraco_rules.record_notation import format_record, parse_record
-from buraco_rules.records import DealRecord, MatchRecord, record_deal, replay
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.scoring import score_deal
-from buraco_rules.seeing import view_of
-from buraco_rules.turn import apply
-from buraco_rules.undo import undo
-from buraco_rules.violations import IllegalMove, Violation
 from tests.rules.house_rules import house_rules
 from tests.rules.positions import all_cards, play, reasons
 from tests.rules.redealing import redealt
@@ -268,7 +281,7 @@ class MatchMachine(RuleBasedStateMachine):
         assert parse_record(text) == record
         assert format_record(parse_record(text)) == text
         if self._deal.phase is Phase.OVER:
-            *_, last = replay(record, deals[-1])
+            *_, last = replay_deal(record, deals[-1])
             assert format_position(last.after) == format_position(self._deal)
 
 

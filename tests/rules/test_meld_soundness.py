@@ -3,11 +3,9 @@ from functools import cache
 
 import pytest
 
-from buraco_rules.arrangements import meld_book
+from buraco_rules import BURACO_SIZE, BuracoKind, Meld, MeldKind, RuleSet, make_meld, meld_book
 from buraco_rules.cards import ACE_HIGH, TWOS, deck
-from buraco_rules.meld_soundness import leads_to, meld_problem
-from buraco_rules.melds import BURACO_SIZE, BuracoKind, Meld, MeldKind, make_meld
-from buraco_rules.rule_sets import RuleSet
+from buraco_rules.validation.melds import leads_to, meld_problem
 from tests.rules.positions import CLASSIC
 from tests.rules.sampling import ALL_RULES, some_cards, some_meld
 

@@ -5,17 +5,26 @@ from collections.abc import Iterator
 
 import pytest
 
-from buraco_rules.deal import Deal, Phase
-from buraco_rules.dealing import deal_first
+from buraco_rules import (
+    PRESETS,
+    Deal,
+    Discard,
+    DrawStock,
+    IllegalMove,
+    LayMeld,
+    LayOff,
+    Move,
+    MoveWild,
+    NextAction,
+    Phase,
+    RuleSet,
+    TakePile,
+    apply,
+    deal_first,
+    legal_moves,
+    view_of,
+)
 from buraco_rules.events import LaidOff, Melded, WildMoved
-from buraco_rules.legal import legal_moves
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.seeing import view_of
-from buraco_rules.turn import apply
-from buraco_rules.view import NextAction
-from buraco_rules.violations import IllegalMove
 from tests.rules.positions import CLASSIC, house, play, position
 from tests.rules.reference_turns import parts
 from tests.rules.sampling import ALL_RULES, some_position

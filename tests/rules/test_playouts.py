@@ -4,16 +4,26 @@ import random
 
 import pytest
 
+from buraco_rules import (
+    PRESETS,
+    Deal,
+    Discard,
+    DrawStock,
+    Ending,
+    LayMeld,
+    LayOff,
+    Match,
+    Move,
+    MoveWild,
+    Phase,
+    RuleSet,
+    apply,
+    deal_match,
+    legal_moves,
+    score_deal,
+)
 from buraco_rules.cards import deck
-from buraco_rules.deal import Deal, Ending, Match, Phase
-from buraco_rules.dealing import deal_match
 from buraco_rules.events import DealEnded
-from buraco_rules.legal import legal_moves
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.scoring import score_deal
-from buraco_rules.turn import apply
 from tests.rules.positions import all_cards, house
 from tests.rules.sampling import CUSTOM
 

@@ -2,14 +2,9 @@ from collections import Counter
 
 import pytest
 
+from buraco_notation import parse_cards
+from buraco_rules import FROM_SOURCES, RuleSet, RuleSetError, ScoreLineKind, card_points, deal_first, score_deal
 from buraco_rules.cards import JOKER, deck
-from buraco_rules.dealing import deal_first
-from buraco_rules.melds import card_points
-from buraco_rules.notation import parse_cards
-from buraco_rules.presets import FROM_SOURCES
-from buraco_rules.rule_sets import RuleSet, RuleSetError
-from buraco_rules.scores import ScoreLineKind
-from buraco_rules.scoring import score_deal
 from tests.rules.positions import CLASSIC, OPEN, all_cards, house, position
 
 WILD_VALUES = {

@@ -1,12 +1,7 @@
 import pytest
 
+from buraco_rules import PRESETS, Match, Phase, RuleSet, TakePile, deal_first, deal_match, next_match
 from buraco_rules.cards import WILDS, deck
-from buraco_rules.deal import Match, Phase
-from buraco_rules.dealing import deal_first, deal_match
-from buraco_rules.match import next_match
-from buraco_rules.moves import TakePile
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet
 from tests.rules.positions import CLASSIC, CLOSED, OPEN, all_cards, play
 from tests.rules.reference_shuffle import shuffled
 

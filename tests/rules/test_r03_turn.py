@@ -1,12 +1,24 @@
 import pytest
 
-from buraco_rules.deal import Deal, Ending, Phase
+from buraco_notation import parse_cards
+from buraco_rules import (
+    CloseBy,
+    Deal,
+    Discard,
+    DrawStock,
+    Ending,
+    IllegalMove,
+    LayMeld,
+    LayOff,
+    Move,
+    MoveWild,
+    Phase,
+    RuleSet,
+    TakePile,
+    Violation,
+    apply_for,
+)
 from buraco_rules.events import Discarded, Drew, PotTaken, TookPile, TookRest
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.notation import parse_cards
-from buraco_rules.rule_sets import CloseBy, RuleSet
-from buraco_rules.turn import apply_for
-from buraco_rules.violations import IllegalMove, Violation
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

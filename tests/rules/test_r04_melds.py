@@ -1,11 +1,7 @@
 import pytest
 
-from buraco_rules.legal import legal_moves
-from buraco_rules.moves import LayMeld, LayOff
-from buraco_rules.notation import parse_cards
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.undo import undo
-from buraco_rules.violations import IllegalMove, Violation
+from buraco_notation import parse_cards
+from buraco_rules import IllegalMove, LayMeld, LayOff, RuleSet, Violation, legal_moves, undo
 from tests.rules.positions import (
     CLASSIC,
     CLOSED,

@@ -1,11 +1,8 @@
 import pytest
 
-from buraco_rules.arrangements import meld_book
+from buraco_notation import parse_cards
+from buraco_rules import MoveWild, RuleSet, Violation, WildEnd, meld_book
 from buraco_rules.events import LaidOff, Melded, WildMoved
-from buraco_rules.moves import MoveWild
-from buraco_rules.notation import parse_cards
-from buraco_rules.rule_sets import RuleSet, WildEnd
-from buraco_rules.violations import Violation
 from tests.rules.positions import (
     CLASSIC,
     CLOSED,

@@ -1,11 +1,8 @@
 import pytest
 
-from buraco_rules.deal import Ending, Phase
+from buraco_notation import parse_cards
+from buraco_rules import PRESETS, Ending, Phase, PotBy, RuleSet, Violation
 from buraco_rules.events import Discarded, LaidOff, Melded, PotTaken
-from buraco_rules.notation import parse_cards
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import PotBy, RuleSet
-from buraco_rules.violations import Violation
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

@@ -2,13 +2,9 @@ from itertools import product
 
 import pytest
 
-from buraco_rules.deal import Ending, Phase, Turn
+from buraco_notation import parse_cards
+from buraco_rules import FROM_SOURCES, CloseBy, Discard, Ending, LayOff, Phase, PotBy, RuleSet, Turn, Violation
 from buraco_rules.events import DealEnded, MatchEnded, PotTaken
-from buraco_rules.moves import Discard, LayOff
-from buraco_rules.notation import parse_cards
-from buraco_rules.presets import FROM_SOURCES
-from buraco_rules.rule_sets import CloseBy, PotBy, RuleSet
-from buraco_rules.violations import Violation
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

@@ -1,13 +1,20 @@
 import pytest
 
-from buraco_rules.deal import Deal, Ending, Phase
+from buraco_notation import parse_cards
+from buraco_rules import (
+    FROM_SOURCES,
+    Deal,
+    Discard,
+    DrawStock,
+    Ending,
+    Phase,
+    RuleSet,
+    ScoreLineKind,
+    StockEnd,
+    TakePile,
+    score_deal,
+)
 from buraco_rules.events import DealEnded, PotsJoined
-from buraco_rules.moves import Discard, DrawStock, TakePile
-from buraco_rules.notation import parse_cards
-from buraco_rules.presets import FROM_SOURCES
-from buraco_rules.rule_sets import RuleSet, StockEnd
-from buraco_rules.scores import ScoreLineKind
-from buraco_rules.scoring import score_deal
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

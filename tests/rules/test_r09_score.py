@@ -1,12 +1,20 @@
 import pytest
 
-from buraco_rules.deal import Deal, Ending, Phase
-from buraco_rules.melds import BuracoKind, buraco_points, card_points
-from buraco_rules.moves import DrawStock
-from buraco_rules.presets import FROM_SOURCES
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.scores import ScoreLine, ScoreLineKind
-from buraco_rules.scoring import score_deal, table_points
+from buraco_rules import (
+    FROM_SOURCES,
+    BuracoKind,
+    Deal,
+    DrawStock,
+    Ending,
+    Phase,
+    RuleSet,
+    ScoreLine,
+    ScoreLineKind,
+    buraco_points,
+    card_points,
+    score_deal,
+    table_points,
+)
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

@@ -2,15 +2,23 @@ import random
 
 import pytest
 
-from buraco_rules.deal import Deal, Ending, Match, Phase
-from buraco_rules.dealing import deal_match
+from buraco_rules import (
+    PRESETS,
+    Deal,
+    Ending,
+    Match,
+    MatchResult,
+    Phase,
+    RuleSet,
+    Tie,
+    apply,
+    deal_match,
+    legal_moves,
+    match_result,
+    next_match,
+    score_deal,
+)
 from buraco_rules.events import DealEnded, MatchEnded
-from buraco_rules.legal import legal_moves
-from buraco_rules.match import MatchResult, match_result, next_match
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet, Tie
-from buraco_rules.scoring import score_deal
-from buraco_rules.turn import apply
 from tests.rules.positions import (
     CLASSIC,
     CLOSED_DIRTY,

@@ -2,19 +2,31 @@ from itertools import pairwise
 
 import pytest
 
-from buraco_rules.deal import Deal, Ending, Match, Phase
-from buraco_rules.dealing import deal_match
+from buraco_notation import parse_cards
+from buraco_rules import (
+    PRESETS,
+    Deal,
+    Discard,
+    DrawStock,
+    Ending,
+    IllegalMove,
+    Match,
+    MatchResult,
+    Move,
+    MoveWild,
+    OpeningMinimum,
+    Phase,
+    RuleSet,
+    ScoreLineKind,
+    TakePile,
+    Violation,
+    deal_match,
+    legal_moves,
+    payouts,
+    score_deal,
+    undo,
+)
 from buraco_rules.events import Event, Opened, OpeningFailed, PotTaken, Undone
-from buraco_rules.legal import legal_moves
-from buraco_rules.match import MatchResult, payouts
-from buraco_rules.moves import Discard, DrawStock, Move, MoveWild, TakePile
-from buraco_rules.notation import parse_cards
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import OpeningMinimum, RuleSet
-from buraco_rules.scores import ScoreLineKind
-from buraco_rules.scoring import score_deal
-from buraco_rules.undo import undo
-from buraco_rules.violations import IllegalMove, Violation
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

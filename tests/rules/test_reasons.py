@@ -6,14 +6,9 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from buraco_rules.arrangements import meld_book
+from buraco_notation import parse_cards
+from buraco_rules import PRESETS, Meld, RuleSet, Violation, meld_book, why_not_laid
 from buraco_rules.cards import ACE, JOKER, RANK, SUIT, TWO, WILDS
-from buraco_rules.diagnosis import why_not_laid
-from buraco_rules.melds import Meld
-from buraco_rules.notation import parse_cards
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.violations import Violation
 from tests.rules.positions import CLASSIC, CLOSED, WTCC, house, meld_of, melded
 
 Cards = tuple[int, ...]

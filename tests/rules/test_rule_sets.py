@@ -4,8 +4,11 @@ from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
 
-from buraco_rules.presets import BEYOND_SOURCES, FROM_SOURCES, PRESETS, PRESETS_BY_ID
-from buraco_rules.rule_sets import (
+from buraco_rules import (
+    BEYOND_SOURCES,
+    FROM_SOURCES,
+    PRESETS,
+    PRESETS_BY_ID,
     CloseBy,
     OpeningMinimum,
     PotBy,

@@ -2,13 +2,8 @@
 
 import pytest
 
-from buraco_rules.deal import Phase
-from buraco_rules.moves import TakePile
-from buraco_rules.notation import parse_cards
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.seeing import view_of
-from buraco_rules.view import NextAction
+from buraco_notation import parse_cards
+from buraco_rules import PRESETS, NextAction, Phase, RuleSet, TakePile, view_of
 from tests.rules.positions import CLASSIC, CLEAN_BURACO, CLOSED, DIRECT, lay, play, position
 
 

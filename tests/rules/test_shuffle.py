@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from buraco_notation import format_cards
+from buraco_rules import commitment, deal_first
 from buraco_rules.cards import deck
-from buraco_rules.dealing import deal_first
-from buraco_rules.notation import format_cards
-from buraco_rules.shuffle import SeedStream, commitment
+from buraco_rules.shuffle import SeedStream
 from tests.rules.positions import CLASSIC, OPEN
 from tests.rules.reference_shuffle import below, first_starter, shuffled, words
 

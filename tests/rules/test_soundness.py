@@ -6,16 +6,31 @@ from typing import Any
 
 import pytest
 
+from buraco_rules import (
+    MAX_UNDO_STEPS,
+    PRESETS,
+    BuracoKind,
+    Deal,
+    Ending,
+    Match,
+    Meld,
+    MeldKind,
+    MoveWild,
+    OpeningMinimum,
+    Phase,
+    RuleSet,
+    Side,
+    StockEnd,
+    Turn,
+    UndoStep,
+    apply,
+    deal_defects,
+    legal_moves,
+    match_defects,
+    undo,
+)
 from buraco_rules.cards import JOKER
-from buraco_rules.deal import MAX_UNDO_STEPS, Deal, Ending, Match, Phase, Side, Turn, UndoStep
-from buraco_rules.legal import legal_moves
-from buraco_rules.melds import BuracoKind, Meld, MeldKind
-from buraco_rules.moves import MoveWild
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import OpeningMinimum, RuleSet, StockEnd
-from buraco_rules.soundness import DealDefect, deal_defects, match_defects
-from buraco_rules.turn import apply
-from buraco_rules.undo import undo
+from buraco_rules.validation.positions import DealDefect
 from tests.rules.playouts import played, playout
 from tests.rules.positions import CLASSIC, INDIRECT, OPEN, house, lay, lay_off, play, position
 

@@ -10,12 +10,10 @@ from google.protobuf.message import Message
 
 from buraco.v1 import card_pb2, event_pb2, table_pb2, view_pb2
 from buraco.v1 import table_service_pb2 as pb
-from buraco_rules.deal import Deal
-from buraco_rules.shuffle import commitment, server_seed
-from buraco_rules.violations import VIOLATION_TEXT, Violation
+from buraco_rules import VIOLATION_TEXT, Deal, Violation, commitment, server_seed
 from buraco_service.tables.state import TableValue
 from tests.service.refusals import Refusal
-from tests.service.serving import Update
+from tests.service.table_server import Update
 
 _CARD: Final = card_pb2.Card.DESCRIPTOR
 _PUBLIC: Final = {

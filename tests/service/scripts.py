@@ -8,17 +8,24 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from buraco.v1.table_service_pb2 import SubmitMovesResponse
-from buraco_rules.deal import Deal, Match
-from buraco_rules.dealing import deal_match
+from buraco_rules import (
+    PRESETS_BY_ID,
+    Deal,
+    Discard,
+    DrawStock,
+    Match,
+    Move,
+    RuleSet,
+    apply,
+    deal_match,
+    legal_moves,
+    match_result,
+    mixed_seed,
+    next_match,
+    server_seed,
+)
 from buraco_rules.events import Event
-from buraco_rules.legal import legal_moves
-from buraco_rules.match import match_result, next_match
-from buraco_rules.moves import Discard, DrawStock, Move
-from buraco_rules.presets import PRESETS_BY_ID
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.shuffle import mixed_seed, server_seed
-from buraco_rules.turn import apply
-from tests.service.serving import RULE_SET, SEED, Player
+from tests.service.table_server import RULE_SET, SEED, Player
 
 CLASSIC = PRESETS_BY_ID[RULE_SET]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from buraco_rules.moves import Move
-from buraco_rules.rule_sets import RuleSet
+from buraco_rules import Move, RuleSet
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import Store
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
 from tests.service.scripts import CLASSIC, SeatTurn
-from tests.service.serving import KEY, QUIET, SEED, new_id
+from tests.service.table_server import KEY, QUIET, SEED, new_id
 
 NOW: Final = 1_800_000_000.0
 

@@ -7,13 +7,8 @@ from dataclasses import dataclass, field
 
 from buraco.v1 import table_pb2
 from buraco_bots.report import RecordWrong, replay
-from buraco_rules.deal import Deal, Match
-from buraco_rules.dealing import deal_match
-from buraco_rules.match import next_match
-from buraco_rules.shuffle import mixed_seed, server_seed
-from buraco_rules.turn import apply_for
-from buraco_rules.violations import IllegalMove
-from buraco_service.codec.moves import move_from_pb
+from buraco_codec.moves import move_from_pb
+from buraco_rules import Deal, IllegalMove, Match, apply_for, deal_match, mixed_seed, next_match, server_seed
 from buraco_service.stores.base import Store, TableNotFound
 from buraco_service.tables.changes import entropies
 from buraco_service.tables.state import TableState, TableValue

@@ -16,7 +16,7 @@ from typing import Final
 from buraco_bots.match import Audience, Contest, play_match
 from buraco_bots.registry import load
 from buraco_client import BuracoClient
-from buraco_rules.presets import PRESETS
+from buraco_rules import PRESETS
 from tests.soak.replicas import Replica, Sample, running_replicas
 
 WARM_UP: Final = 1 / 3

@@ -10,8 +10,8 @@ from typing import Final
 from buraco_bots.bot import Bot, make
 from buraco_bots.registry import load
 from buraco_client import BuracoClient, BuracoError
-from buraco_rules.presets import PRESETS
-from buraco_service.codec.rule_sets import rule_set_to_pb
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_rules import PRESETS
 from tests.service.scripts import short_rules
 from tests.soak.ledger import Ledger, Over
 from tests.soak.seats import NotedSeat, play_by_calls, play_on_stream

@@ -14,7 +14,7 @@ from typing import Any, Final
 import grpc.aio
 
 from buraco.v1 import table_service_pb2, table_service_pb2_grpc
-from buraco_service.codec.moves import move_to_pb
+from buraco_codec.moves import move_to_pb
 from tests.bench.scripted import Scripted
 from tests.soak.replicas import Replica, running_replicas
 

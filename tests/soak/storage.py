@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 
 from buraco_bots.bot import Bot, ask, make
 from buraco_bots.registry import load
-from buraco_rules.legal import legal_moves
-from buraco_rules.seeing import view_of
+from buraco_rules import legal_moves, view_of
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.observing import logs
 from buraco_service.observing.metrics import Metrics
@@ -23,7 +22,7 @@ from buraco_service.stores.urls import open_store
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.tables import Tables
 from tests.service.scripts import CLASSIC
-from tests.service.serving import KEY
+from tests.service.table_server import KEY
 from tests.soak.meters import Reading, meter_of
 
 _TABLES: Final = 16

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from buraco_rules.dealing import deal_match
-from buraco_service.codec.moves import move_to_pb
+from buraco_codec.moves import move_to_pb
+from buraco_rules import deal_match
 from buraco_service.stores.base import Commit, Store
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.stored import decode, encode

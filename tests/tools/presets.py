@@ -6,8 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 from buraco.v1 import rule_set_pb2
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import OpeningMinimum
+from buraco_rules import PRESETS, OpeningMinimum
 
 
 def presets_table() -> str:

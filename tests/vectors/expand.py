@@ -12,15 +12,11 @@ from typing import Final, NamedTuple
 from google.protobuf.json_format import ParseError
 
 from buraco.v1 import deal_pb2, event_pb2, rules_service_pb2
-from buraco_rules.deal import Deal
-from buraco_rules.move_notation import parse_move
-from buraco_rules.position_notation import parse_position
-from buraco_rules.reading import NotationFaults
-from buraco_rules.record_notation import parse_record
-from buraco_rules.rule_set_notation import parse_rule_set
-from buraco_service.codec.moves import move_to_pb
-from buraco_service.codec.rule_sets import rule_set_to_pb
-from buraco_service.codec.snapshots import snapshot_to_pb
+from buraco_codec.moves import move_to_pb
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_codec.snapshots import snapshot_to_pb
+from buraco_notation import NotationFaults, parse_move, parse_position, parse_record, parse_rule_set
+from buraco_rules import Deal
 from tests.vectors import layout, words
 from tests.vectors.load import EXPANDED, Source, kind_of, sources
 from tests.vectors.messages import as_json, normal, normal_event, normal_move, rule_set_json

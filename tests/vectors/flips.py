@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any, Final
 
-from buraco_rules.rule_sets import OpeningMinimum, RuleSet
+from buraco_rules import OpeningMinimum, RuleSet
 
 _OPENING: Final = "opening_minimum"
 _PARTS: Final = {"threshold": "500", "points": "90", "step": "5", "penalty": "50", "every_turn": "yes"}

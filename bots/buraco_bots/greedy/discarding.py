@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from buraco_bots.greedy.situation import Situation
 from buraco_bots.greedy.worth import fits
+from buraco_rules import Discard, Meld, MeldKind, View
 from buraco_rules.cards import ACE, ACE_HIGH, RANK, SUIT, WILDS
-from buraco_rules.melds import Meld, MeldKind
-from buraco_rules.moves import Discard
-from buraco_rules.view import View
 
 
 def discard_costs(view: View, discards: Sequence[Discard], now: Situation) -> list[tuple[float, Discard]]:

@@ -7,9 +7,7 @@ from typing import Final
 from buraco_bots.greedy.imagined import BLANK, play
 from buraco_bots.greedy.melding import line_gain
 from buraco_bots.greedy.situation import Situation
-from buraco_rules.deal import Deal
-from buraco_rules.drawing import draw_violation
-from buraco_rules.moves import DrawStock, Move, TakePile
+from buraco_rules import Deal, DrawStock, Move, TakePile, draw_violation
 
 UNKNOWN_CARD: Final = 14.0
 """What the unknown card of the stock gains on average."""

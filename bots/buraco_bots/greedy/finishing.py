@@ -7,11 +7,19 @@ from typing import Final, NamedTuple
 from buraco_bots.greedy.imagined import play
 from buraco_bots.greedy.melding import lay_gain
 from buraco_bots.greedy.situation import Situation, may_finish
-from buraco_rules.deal import Deal, Ending, Phase
-from buraco_rules.emptying import Emptied, emptied
-from buraco_rules.laying import discard_violation
-from buraco_rules.lays import legal_lays
-from buraco_rules.moves import Discard, LayMeld, LayOff, Move
+from buraco_rules import (
+    Deal,
+    Discard,
+    Emptied,
+    Ending,
+    LayMeld,
+    LayOff,
+    Move,
+    Phase,
+    discard_violation,
+    emptied,
+    legal_lays,
+)
 
 NODES: Final = 60
 """Positions that a search looks at."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from buraco_rules.deal import Deal, Side, Turn
-from buraco_rules.moves import Move
-from buraco_rules.turn import apply
-from buraco_rules.view import View
+from buraco_rules import Deal, Move, Side, Turn, View, apply
 
 BLANK: Final = 0
 """A card that is not known. It counts nothing, and stands in no hand that the rules are asked about."""

@@ -7,10 +7,7 @@ from collections.abc import Iterable
 from buraco_bots.greedy.imagined import play
 from buraco_bots.greedy.situation import Situation
 from buraco_bots.greedy.worth import meld_after, meld_worth
-from buraco_rules.deal import Deal, Phase
-from buraco_rules.lays import legal_lays
-from buraco_rules.melds import card_points
-from buraco_rules.moves import LayMeld, LayOff, Move
+from buraco_rules import Deal, LayMeld, LayOff, Move, Phase, card_points, legal_lays
 
 
 def lay_gain(deal: Deal, move: LayMeld | LayOff, now: Situation) -> float:

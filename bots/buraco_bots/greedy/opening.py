@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from buraco_bots.greedy.imagined import play
+from buraco_rules import Deal, LayMeld, LayOff, Phase, card_points, legal_lays
 from buraco_rules.cards import WILDS
-from buraco_rules.deal import Deal, Phase
-from buraco_rules.lays import legal_lays
-from buraco_rules.melds import card_points
-from buraco_rules.moves import LayMeld, LayOff
 
 WILD_COSTS: Final = (25, 0)
 """Points a wild is held back with: first the thrifty way is tried, then the one that reaches furthest."""

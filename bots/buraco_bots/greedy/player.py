@@ -13,11 +13,22 @@ from buraco_bots.greedy.melding import best_lay
 from buraco_bots.greedy.opening import opening_lay
 from buraco_bots.greedy.situation import Situation, situation_of
 from buraco_bots.greedy.worth import meld_worth
-from buraco_rules.arrangements import meld_book
-from buraco_rules.deal import Deal, Phase
-from buraco_rules.emptying import Emptied, emptied, has_pot_left
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.view import View
+from buraco_rules import (
+    Deal,
+    Discard,
+    DrawStock,
+    Emptied,
+    LayMeld,
+    LayOff,
+    Move,
+    MoveWild,
+    Phase,
+    TakePile,
+    View,
+    emptied,
+    has_pot_left,
+    meld_book,
+)
 
 
 class GreedyBot:

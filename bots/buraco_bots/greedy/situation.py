@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from buraco_rules import CloseBy, Deal, SideView, View, has_pot_left
 from buraco_rules.cards import JOKER
-from buraco_rules.deal import Deal
-from buraco_rules.emptying import has_pot_left
-from buraco_rules.rule_sets import CloseBy
-from buraco_rules.view import SideView, View
 
 
 @dataclass(frozen=True, slots=True)

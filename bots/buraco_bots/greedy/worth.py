@@ -5,12 +5,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from buraco_rules import (
+    BURACO_SIZE,
+    Deal,
+    LayMeld,
+    LayOff,
+    Meld,
+    MeldKind,
+    RuleSet,
+    buraco_points,
+    card_points,
+    outcome_of,
+)
 from buraco_rules.cards import RANK, SUIT
-from buraco_rules.deal import Deal
-from buraco_rules.laying import outcome_of
-from buraco_rules.melds import BURACO_SIZE, Meld, MeldKind, buraco_points, card_points
-from buraco_rules.moves import LayMeld, LayOff
-from buraco_rules.rule_sets import RuleSet
 
 PROGRESS: Final = (0.0, 0.0, 0.0, 0.08, 0.18, 0.32, 0.55)
 """The chance that a meld of so many cards becomes a buraco."""

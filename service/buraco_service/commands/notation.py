@@ -11,19 +11,25 @@ from typing import Final, NamedTuple, TypeVar
 
 import click
 
-from buraco_rules.deal import Deal, Phase
+from buraco_notation import NotationFaults, format_move, format_position, format_record, parse_move, parse_position
+from buraco_rules import (
+    VIOLATION_TEXT,
+    Deal,
+    DealRecord,
+    DrawStock,
+    IllegalMove,
+    MatchRecord,
+    Move,
+    Phase,
+    Step,
+    TakePile,
+    apply,
+    match_result,
+    normal_move,
+    replay_deal,
+    score_deal,
+)
 from buraco_rules.events import Event
-from buraco_rules.match import match_result
-from buraco_rules.move_notation import format_move, normal_move, parse_move
-from buraco_rules.moves import DrawStock, Move, TakePile
-from buraco_rules.position_notation import format_position, parse_position
-from buraco_rules.reading import NotationFaults
-from buraco_rules.record_notation import format_record
-from buraco_rules.records import DealRecord, MatchRecord, Step
-from buraco_rules.records import replay as replay_deal
-from buraco_rules.scoring import score_deal
-from buraco_rules.turn import apply
-from buraco_rules.violations import VIOLATION_TEXT, IllegalMove
 from buraco_service.commands.record_files import BadRecord, read_record_file, told
 from buraco_service.commands.table_text import (
     duty_lines,

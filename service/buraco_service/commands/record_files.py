@@ -9,16 +9,23 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
 from buraco.v1 import table_pb2, table_service_pb2
-from buraco_rules.deal import Ending, Match
-from buraco_rules.moves import DrawStock, Move, TakePile
-from buraco_rules.reading import Fault, NotationFaults, pointed_out
-from buraco_rules.record_notation import parse_record
-from buraco_rules.records import DealRecord, MatchRecord, normal_record, record_defects
-from buraco_rules.shuffle import SEED_BYTES
-from buraco_service.codec.deals import match_from_pb
-from buraco_service.codec.fields import Faults, FieldErrors, by_number, joined
-from buraco_service.codec.moves import move_from_pb
-from buraco_service.codec.rule_sets import rule_set_from_pb
+from buraco_codec.deals import match_from_pb
+from buraco_codec.fields import Faults, FieldErrors, by_number, joined
+from buraco_codec.moves import move_from_pb
+from buraco_codec.rule_sets import rule_set_from_pb
+from buraco_notation import Fault, NotationFaults, parse_record, pointed_out
+from buraco_rules import (
+    SEED_BYTES,
+    DealRecord,
+    DrawStock,
+    Ending,
+    Match,
+    MatchRecord,
+    Move,
+    TakePile,
+    normal_record,
+    record_defects,
+)
 
 _ENDINGS: Final = by_number(Ending)
 _MAX_TOLD: Final = 20
@@ -57,7 +64,7 @@ def read_record_file(data: bytes) -> RecordFile:
 def record_from_pb(answer: table_service_pb2.GetRecordResponse) -> MatchRecord:
     """The record that the answer of GetRecord tells of, its moves as they were sent. Raises FieldErrors.
 
-    Nothing is played: see `buraco_rules.records.record_defects`.
+    Nothing is played: see `buraco_rules.replay.record_defects`.
     """
     faults = Faults()
     if not answer.deals:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from buraco.v1 import rules_service_pb2_grpc, table_service_pb2_grpc
-from buraco_rules.presets import PRESETS
+from buraco_rules import PRESETS
 from buraco_service.access.seat_tokens import SeatTokens
 from buraco_service.access.tls import TlsError
 from buraco_service.commands.cli import distribution_version

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from buraco_rules.deal import Deal, Phase
-from buraco_rules.legal import legal_moves
-from buraco_rules.meld_notation import format_meld
-from buraco_rules.move_notation import format_move
-from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
-from buraco_rules.notation import CARD_TEXT
-from buraco_rules.scores import DealScore, ScoreLineKind
+from buraco_notation import format_meld, format_move
+from buraco_rules import (
+    Deal,
+    DealScore,
+    Discard,
+    DrawStock,
+    LayMeld,
+    LayOff,
+    Move,
+    MoveWild,
+    Phase,
+    ScoreLineKind,
+    TakePile,
+    legal_moves,
+)
+from buraco_rules.cards import CARD_TEXT
 
 WIDTH: Final = 100
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from buraco_rules.deal import Deal, Ending
+from buraco_notation import format_cards, format_meld
+from buraco_rules import Deal, Ending, Meld
+from buraco_rules.cards import CARD_TEXT
 from buraco_rules.events import (
     DealEnded,
     Dealt,
@@ -24,9 +26,6 @@ from buraco_rules.events import (
     Undone,
     WildMoved,
 )
-from buraco_rules.meld_notation import format_meld
-from buraco_rules.melds import Meld
-from buraco_rules.notation import CARD_TEXT, format_cards
 
 
 def in_words(event: Event) -> str:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from buraco.v1 import deal_pb2
-from buraco_rules.deal import Deal
-from buraco_rules.soundness import deal_defects
-from buraco_service.codec.deals import deal_from_pb
-from buraco_service.codec.fields import FieldErrors, joined
+from buraco_codec.deals import deal_from_pb
+from buraco_codec.fields import FieldErrors, joined
+from buraco_rules import Deal, deal_defects
 from buraco_service.requests import Problems
 from buraco_service.sized_cache import SizedCache
 

@@ -9,35 +9,39 @@ import grpc.aio
 
 from buraco.v1 import deal_pb2, rules_service_pb2_grpc
 from buraco.v1 import rules_service_pb2 as pb
-from buraco_rules.arrangements import meld_book
+from buraco_codec import wire
+from buraco_codec.cards import cards_from_pb
+from buraco_codec.deals import match_from_pb
+from buraco_codec.events import event_bytes
+from buraco_codec.fields import Faults, Untyped
+from buraco_codec.melds import put_meld
+from buraco_codec.moves import move_bytes, moves_from_pb
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_codec.scores import score_to_pb
+from buraco_codec.snapshots import snapshot_bytes, snapshot_to_pb
+from buraco_codec.views import view_to_pb
+from buraco_rules import (
+    PRESETS,
+    SEED_BYTES,
+    IllegalMove,
+    Match,
+    Move,
+    RuleSet,
+    apply_for,
+    buraco_points,
+    card_points,
+    commitment,
+    deal_match,
+    legal_moves,
+    match_defects,
+    meld_book,
+    score_deal,
+    view_of,
+    why_not_laid,
+)
+from buraco_rules import Deal as DealValue
 from buraco_rules.cards import FACES, deck
-from buraco_rules.deal import Deal as DealValue
-from buraco_rules.deal import Match
-from buraco_rules.dealing import deal_match
-from buraco_rules.diagnosis import why_not_laid
 from buraco_rules.events import Event
-from buraco_rules.legal import legal_moves
-from buraco_rules.melds import buraco_points, card_points
-from buraco_rules.moves import Move
-from buraco_rules.presets import PRESETS
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.scoring import score_deal
-from buraco_rules.seeing import view_of
-from buraco_rules.shuffle import SEED_BYTES, commitment
-from buraco_rules.soundness import match_defects
-from buraco_rules.turn import apply_for
-from buraco_rules.violations import IllegalMove
-from buraco_service.codec import wire
-from buraco_service.codec.cards import cards_from_pb
-from buraco_service.codec.deals import match_from_pb
-from buraco_service.codec.events import event_bytes
-from buraco_service.codec.fields import Faults, Untyped
-from buraco_service.codec.melds import put_meld
-from buraco_service.codec.moves import move_bytes, moves_from_pb
-from buraco_service.codec.rule_sets import rule_set_to_pb
-from buraco_service.codec.scores import score_to_pb
-from buraco_service.codec.snapshots import snapshot_bytes, snapshot_to_pb
-from buraco_service.codec.views import view_to_pb
 from buraco_service.observing.metrics import Metrics
 from buraco_service.requests import Problems, requested_rules
 from buraco_service.serving.positions import Positions

@@ -9,15 +9,13 @@ import grpc.aio
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc
-from buraco_rules.moves import Move
-from buraco_rules.seeing import view_of
-from buraco_rules.shuffle import SEED_BYTES
+from buraco_codec.moves import move_bytes, moves_from_pb
+from buraco_codec.views import view_to_pb
+from buraco_codec.wire import field, number, number_tag, tag
+from buraco_rules import SEED_BYTES, Move, view_of
 from buraco_service import errors
 from buraco_service.access.admission import current_caller
 from buraco_service.access.seat_tokens import SeatClaims, bearer
-from buraco_service.codec.moves import move_bytes, moves_from_pb
-from buraco_service.codec.views import view_to_pb
-from buraco_service.codec.wire import field, number, number_tag, tag
 from buraco_service.observing.current_call import current_call
 from buraco_service.requests import Problems, is_table_id, page_size_of, request_id_of, requested_rules, table_id_of
 from buraco_service.serving.player_names import player_name

@@ -4,18 +4,27 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from buraco.v1 import event_pb2
-from buraco_rules.deal import Deal, Match
-from buraco_rules.dealing import deal_match
+from buraco_codec.events import event_bytes
+from buraco_rules import (
+    VIOLATION_TEXT,
+    Deal,
+    IllegalMove,
+    Match,
+    MatchResult,
+    Move,
+    RuleSet,
+    Violation,
+    apply_for,
+    commitment,
+    deal_match,
+    mixed_seed,
+    next_match,
+    payouts,
+    server_seed,
+    undo,
+)
 from buraco_rules.events import DealEnded, Dealt, Event, MatchEnded, WildMoved
-from buraco_rules.match import MatchResult, next_match, payouts
-from buraco_rules.moves import Move
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.shuffle import commitment, mixed_seed, server_seed
-from buraco_rules.turn import apply_for
-from buraco_rules.undo import undo
-from buraco_rules.violations import VIOLATION_TEXT, IllegalMove, Violation
 from buraco_service import errors
-from buraco_service.codec.events import event_bytes
 from buraco_service.tables.entries import Entry, seat_move
 from buraco_service.tables.state import Seat, TableState, TableValue
 

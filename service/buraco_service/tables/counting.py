@@ -10,8 +10,7 @@ from typing import Final
 
 import grpc
 
-from buraco_rules.deal import Deal
-from buraco_rules.scoring import score_deal
+from buraco_rules import Deal, score_deal
 from buraco_service.errors import ApiError
 from buraco_service.observing import logs
 from buraco_service.observing.current_call import current_call

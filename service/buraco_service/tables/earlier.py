@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from buraco.v1 import table_service_pb2
-from buraco_rules.moves import Move
-from buraco_service.codec.moves import move_to_pb
+from buraco_codec.moves import move_to_pb
+from buraco_rules import Move
 from buraco_service.stores.base import KEPT_REQUESTS, AlreadyRemembered, HistoryGone, Remembered, Store
 from buraco_service.tables.entries import stored_moves
 from buraco_service.tables.idempotency import Request, is_bound

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from buraco.v1 import move_pb2, table_pb2
-from buraco_rules.moves import Move
+from buraco_codec.events import redacted_event
+from buraco_codec.fields import says_more
+from buraco_codec.moves import move_bytes
+from buraco_codec.wire import field, number, number_tag, numbers, tag
+from buraco_rules import Move
 from buraco_service import errors
-from buraco_service.codec.events import redacted_event
-from buraco_service.codec.fields import says_more
-from buraco_service.codec.moves import move_bytes
-from buraco_service.codec.wire import field, number, number_tag, numbers, tag
 
 _EVENTS: Final = tag(table_pb2.StoredEntry.EVENTS_FIELD_NUMBER)
 _MOVES: Final = tag(table_pb2.StoredEntry.MOVES_FIELD_NUMBER)

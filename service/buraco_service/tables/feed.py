@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
 from buraco.v1 import table_service_pb2
-from buraco_rules.seeing import view_of
+from buraco_codec.events import ends_match, seat_change
+from buraco_codec.views import view_bytes
+from buraco_codec.wire import field, tag
+from buraco_rules import view_of
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
-from buraco_service.codec.events import ends_match, seat_change
-from buraco_service.codec.views import view_bytes
-from buraco_service.codec.wire import field, tag
 from buraco_service.stores.base import HistoryGone, Subscription, TableNotFound
 from buraco_service.tables.entries import Entry, read_entry, told
 from buraco_service.tables.state import TableState, TableValue

@@ -3,7 +3,7 @@
 from hashlib import blake2b, sha256
 from typing import Final, NamedTuple, Self
 
-from buraco_service.codec.wire import field, tag
+from buraco_codec.wire import field, tag
 
 _PART: Final = tag(1)
 _BOUND: Final = b"\0"

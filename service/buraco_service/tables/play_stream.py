@@ -7,14 +7,13 @@ from typing import Any, Final
 import grpc
 
 from buraco.v1 import table_service_pb2 as pb
-from buraco_rules.moves import Move
-from buraco_rules.seeing import view_of
+from buraco_codec.moves import move_bytes, moves_from_pb
+from buraco_codec.views import view_bytes
+from buraco_codec.wire import field, number, number_tag, tag
+from buraco_rules import Move, view_of
 from buraco_service import errors
 from buraco_service.access.admission import charge_request
 from buraco_service.access.seat_tokens import SeatClaims
-from buraco_service.codec.moves import move_bytes, moves_from_pb
-from buraco_service.codec.views import view_bytes
-from buraco_service.codec.wire import field, number, number_tag, tag
 from buraco_service.requests import Problems, request_id_of
 from buraco_service.tables.changes import RuleBroken
 from buraco_service.tables.entries import told

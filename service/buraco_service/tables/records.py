@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 
 from buraco.v1 import move_pb2, table_pb2
-from buraco_rules.deal import Deal
-from buraco_rules.scoring import score_deal
-from buraco_rules.shuffle import commitment, mixed_seed, server_seed
-from buraco_service.codec.rule_sets import rule_set_to_pb
-from buraco_service.codec.scores import score_to_pb
-from buraco_service.codec.snapshots import match_to_pb
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_codec.scores import score_to_pb
+from buraco_codec.snapshots import match_to_pb
+from buraco_rules import Deal, commitment, mixed_seed, score_deal, server_seed
 from buraco_service.stores.base import Store
 from buraco_service.tables.changes import Change, entropies
 from buraco_service.tables.entries import stored_moves

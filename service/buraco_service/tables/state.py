@@ -3,9 +3,7 @@
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from buraco_rules.deal import Deal
-from buraco_rules.match import MatchResult
-from buraco_rules.rule_sets import RuleSet
+from buraco_rules import Deal, MatchResult, RuleSet
 
 
 class TableState(IntEnum):

@@ -6,16 +6,14 @@ from google.protobuf.message import DecodeError
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from buraco.v1 import table_pb2
-from buraco_rules.match import MatchResult, payouts
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.shuffle import commitment, server_seed
+from buraco_codec.deals import deal_from_pb
+from buraco_codec.fields import says_more
+from buraco_codec.remembering import FORMS
+from buraco_codec.rule_sets import rule_set_from_pb, rule_set_to_pb
+from buraco_codec.snapshots import match_to_pb, snapshot_bytes
+from buraco_codec.wire import field, number, number_tag, numbers, tag
+from buraco_rules import MatchResult, RuleSet, commitment, payouts, server_seed
 from buraco_service import errors
-from buraco_service.codec.deals import deal_from_pb
-from buraco_service.codec.fields import says_more
-from buraco_service.codec.remembering import FORMS
-from buraco_service.codec.rule_sets import rule_set_from_pb, rule_set_to_pb
-from buraco_service.codec.snapshots import match_to_pb, snapshot_bytes
-from buraco_service.codec.wire import field, number, number_tag, numbers, tag
 from buraco_service.stores.base import Commit
 from buraco_service.tables.changes import Change
 from buraco_service.tables.state import Seat, TableState, TableValue

@@ -12,17 +12,13 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from buraco.v1 import table_pb2, table_service_pb2
-from buraco_rules.deal import Deal
-from buraco_rules.legal import legal_moves
-from buraco_rules.moves import Move
-from buraco_rules.rule_sets import RuleSet
-from buraco_rules.seeing import view_of
+from buraco_codec.moves import move_bytes
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_codec.views import view_bytes
+from buraco_codec.wire import field, number, number_tag, tag
+from buraco_rules import Deal, Move, RuleSet, legal_moves, view_of
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
-from buraco_service.codec.moves import move_bytes
-from buraco_service.codec.rule_sets import rule_set_to_pb
-from buraco_service.codec.views import view_bytes
-from buraco_service.codec.wire import field, number, number_tag, tag
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import AlreadyRemembered, NewTable, Remembered, RevisionConflict, Store, TableNotFound
 from buraco_service.tables import changes, earlier

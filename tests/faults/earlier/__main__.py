@@ -23,15 +23,13 @@ from google.protobuf.json_format import MessageToDict
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
-from buraco_rules.deal import Deal
-from buraco_rules.presets import PRESETS_BY_ID
-from buraco_rules.rule_sets import RuleSet
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_rules import PRESETS_BY_ID, Deal, RuleSet
 from buraco_service.access.seat_tokens import SeatTokens
-from buraco_service.codec.rule_sets import rule_set_to_pb
 from tests.faults.earlier.saying import said_of
 from tests.service.programs import Program
 from tests.service.scripts import SeatTurn, deals_played, dealt, short_rules, steps_to, turns
-from tests.service.serving import KEY, SEED, bearing, moves_to_pb, new_id
+from tests.service.table_server import KEY, SEED, bearing, moves_to_pb, new_id
 
 HERE = Path(__file__).parent
 

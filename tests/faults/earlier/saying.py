@@ -9,7 +9,7 @@ from google.protobuf.json_format import MessageToDict
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
-from tests.service.serving import bearing
+from tests.service.table_server import bearing
 
 
 async def said_of(tables: pb_grpc.TableServiceStub, table_id: str, tokens: Sequence[str]) -> dict[str, Any]:

@@ -1,0 +1,87 @@
+"""Rule sets. Records come back as the same few objects, so that whatever is remembered by rule set is found again."""
+
+from dataclasses import asdict, fields
+from functools import lru_cache
+from typing import Any, Final
+
+from buraco.v1 import rule_set_pb2
+from buraco_codec.fields import Faults, FieldErrors, Untyped, by_number
+from buraco_codec.remembering import remembered
+from buraco_rules import (
+    PRESETS_BY_ID,
+    CloseBy,
+    OpeningMinimum,
+    PotBy,
+    RuleSet,
+    RuleSetError,
+    StockEnd,
+    Tie,
+    WildEnd,
+    WildMoves,
+)
+
+DEFAULT_MAX_TURNS: Final = 1000
+"""What 0 in `max_turns` means (R8.3)."""
+
+_REMEMBERED: Final = 64
+"""Of each kind: 4 KiB each at most."""
+_MAX_TARGETS: Final = 16
+
+_OPTIONS: Final = tuple(option.name for option in fields(RuleSet) if option.init)
+_ENUMS: Final[dict[str, dict[int, Any]]] = {
+    "wild_moves": by_number(WildMoves),
+    "wild_end": by_number(WildEnd),
+    "pot_by": by_number(PotBy),
+    "close_by": by_number(CloseBy),
+    "stock_end": by_number(StockEnd),
+    "tie": by_number(Tie),
+}
+_PLAIN: Final = tuple(
+    name for name in _OPTIONS if name not in {*_ENUMS, "opening_minimum", "max_turns", "usual_targets"}
+)
+
+
+@lru_cache(_REMEMBERED)
+def rule_set_to_pb(rules: RuleSet) -> rule_set_pb2.RuleSet:
+    """A rule set. The message is shared: copy it before changing anything in it."""
+    options: dict[str, Untyped] = {name: getattr(rules, name) for name in _OPTIONS}
+    if rules.opening_minimum is not None:
+        options["opening_minimum"] = rule_set_pb2.OpeningMinimum(**asdict(rules.opening_minimum))
+    return rule_set_pb2.RuleSet(**options)
+
+
+@lru_cache(_REMEMBERED)
+def rule_set_bytes(rules: RuleSet) -> bytes:
+    """A rule set, serialised."""
+    return rule_set_to_pb(rules).SerializeToString()
+
+
+@remembered(rule_set_pb2.RuleSet, most=_REMEMBERED, largest=1024)
+def rule_set_from_pb(rule_set: rule_set_pb2.RuleSet) -> RuleSet:
+    """A rule set. Raises FieldErrors, which names every option at fault; a preset's id is for the preset alone."""
+    faults = Faults()
+    faults.add_unknown((), rule_set)
+    faults.refuse()
+    options: dict[str, Any] = {name: getattr(rule_set, name) for name in _PLAIN}
+    for name, members in _ENUMS.items():
+        options[name] = members.get(getattr(rule_set, name))
+    options["max_turns"] = rule_set.max_turns or DEFAULT_MAX_TURNS
+    # One more than allowed is enough to be refused: a list of a million costs nothing.
+    options["usual_targets"] = tuple(rule_set.usual_targets[: _MAX_TARGETS + 1])
+    if rule_set.HasField("opening_minimum"):
+        minimum = rule_set.opening_minimum
+        options["opening_minimum"] = OpeningMinimum(
+            minimum.threshold, minimum.points, minimum.step, minimum.penalty, minimum.every_turn
+        )
+    try:
+        rules = RuleSet(**options)
+    except RuleSetError as error:
+        raise FieldErrors((defect.option, defect.problem) for defect in error.defects) from None
+    preset = PRESETS_BY_ID.get(rules.id)
+    if preset is None:
+        return rules
+    for name in _OPTIONS:
+        if getattr(rules, name) != getattr(preset, name):
+            faults.add((name,), f"not that of the preset {rules.id!r}: give house rules an id of their own")
+    faults.refuse()
+    return preset

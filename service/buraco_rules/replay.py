@@ -1,0 +1,189 @@
+"""Records of finished deals: seed and moves, from which anybody plays them again to the same result."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from buraco_rules.deal import Deal, Ending, Match, Phase
+from buraco_rules.events import Event
+from buraco_rules.match.dealing import deal_match
+from buraco_rules.match.result import match_result, next_match
+from buraco_rules.match.scoring import score_deal
+from buraco_rules.moves import Move
+from buraco_rules.play.apply import apply
+from buraco_rules.play.legal_moves import normal_move
+from buraco_rules.rule_sets import RuleSet
+from buraco_rules.shuffle import commitment, seed_defects
+from buraco_rules.validation.positions import match_defects
+from buraco_rules.violations import VIOLATION_TEXT, IllegalMove
+
+
+class DealRecord(NamedTuple):
+    """A finished deal."""
+
+    deal_number: int
+    """From 1."""
+    scores: tuple[int, int]
+    """Match scores before the deal, one a side."""
+    seed: bytes
+    """What shuffled: 32 bytes."""
+    commitment: bytes
+    """SHA-256 of the server's seed, shown before the first card."""
+    moves: tuple[Move, ...]
+    """Every move that stood, in order; whose each is follows from the turns."""
+    ending: Ending
+    points: tuple[int, int]
+    """What the deal counted, one number a side."""
+    server_seed: bytes | None = None
+    """Where players added entropy; None: `seed` itself."""
+    entropies: tuple[bytes, ...] = ()
+    """What the players added, one a seat, where any of them did."""
+
+
+class MatchRecord(NamedTuple):
+    """Finished deals of one match, one after another."""
+
+    rules: RuleSet
+    seats: int
+    target_score: int
+    """0 = a match of one deal."""
+    starter: int
+    """The seat that started the first deal."""
+    deals: tuple[DealRecord, ...]
+    players: tuple[str, ...] = ()
+    """Their names, one a seat, or none."""
+
+
+class Step(NamedTuple):
+    """One move of a record, as it was played."""
+
+    before: Deal
+    move: Move
+    after: Deal
+    events: tuple[Event, ...]
+
+
+class RecordDefect(NamedTuple):
+    """Something in a record that does not agree with the rest of it."""
+
+    deal: int
+    """Index of the deal in the record."""
+    move: int | None
+    """Index of the move in the deal; None for what does not lie with a move."""
+    field: str
+    """The field of the deal at fault; empty for a move."""
+    problem: str
+
+
+def record_deal(
+    dealt: Deal,
+    seed: bytes,
+    moves: Sequence[Move],
+    *,
+    server_seed: bytes | None = None,
+    entropies: Sequence[bytes] = (),
+) -> DealRecord:
+    """The record of a deal that was played with these moves, those undone left out, from `dealt` on.
+
+    The moves are recorded as `normal_move` gives them. Raises IllegalMove, and ValueError where the deal is not over.
+    """
+    deal, normal = dealt, []
+    for move in moves:
+        normal.append(normal_move(deal, move))
+        deal, _ = apply(deal, move)
+    if deal.phase is not Phase.OVER:
+        raise ValueError("only finished deals have a record")
+    return DealRecord(
+        deal_number=dealt.match.deal_number,
+        scores=dealt.match.scores,
+        seed=seed,
+        commitment=commitment(seed if server_seed is None else server_seed),
+        moves=tuple(normal),
+        ending=deal.ending,
+        points=_points(deal),
+        server_seed=server_seed,
+        entropies=tuple(entropies),
+    )
+
+
+def dealt_again(record: MatchRecord, deal: DealRecord) -> Deal:
+    """The deal as it was dealt. Raises ValueError for numbers of seats, deals or bytes that no deal has."""
+    match = Match(deal.deal_number, deal.scores, record.starter, record.target_score)
+    if record.seats in (2, 4):
+        for defect in match_defects(match, record.seats):
+            raise ValueError(f"{defect.field}: {defect.problem}")
+    return deal_match(record.rules, record.seats, deal.seed, match)[0]
+
+
+def replay_deal(record: MatchRecord, deal: DealRecord) -> Iterator[Step]:
+    """The deal played again, move by move. Raises IllegalMove at a move that the rules refuse, ValueError as above."""
+    before = dealt_again(record, deal)
+    for move in deal.moves:
+        after, events = apply(before, move)
+        yield Step(before, move, after, events)
+        before = after
+
+
+def normal_record(record: MatchRecord) -> MatchRecord:
+    """The record with its moves as `normal_move` gives them. Errors as `replay_deal`."""
+    deals = [
+        deal._replace(moves=tuple([normal_move(step.before, step.move) for step in replay_deal(record, deal)]))
+        for deal in record.deals
+    ]
+    return record._replace(deals=tuple(deals))
+
+
+def record_defects(record: MatchRecord) -> tuple[RecordDefect, ...]:
+    """All that is wrong with a record: seeds that do not fit together, illegal moves, another result than it states.
+
+    Of a deal with a move that is illegal only that is told.
+    """
+    return tuple([defect for index in range(len(record.deals)) for defect in _deal_defects(record, index)])
+
+
+def _deal_defects(record: MatchRecord, index: int) -> Iterator[RecordDefect]:
+    deal = record.deals[index]
+    server_seed = deal.seed if deal.server_seed is None else deal.server_seed
+    for field, problem in seed_defects(deal.seed, deal.commitment, server_seed, deal.entropies):
+        yield RecordDefect(index, None, field, problem)
+    try:
+        end = dealt_again(record, deal)
+    except ValueError as error:
+        yield RecordDefect(index, None, "deal_number", str(error))
+        return
+    for place, move in enumerate(deal.moves):
+        try:
+            end, _ = apply(end, move)
+        except IllegalMove as illegal:
+            words = "; ".join([VIOLATION_TEXT[violation] for violation in illegal.violations])
+            yield RecordDefect(index, place, "", f"illegal: {words}")
+            return
+    if end.phase is not Phase.OVER:
+        yield RecordDefect(index, len(deal.moves), "", "the deal is not over with its last move")
+        return
+    yield from _result_defects(record, index, end)
+
+
+def _result_defects(record: MatchRecord, index: int, end: Deal) -> Iterator[RecordDefect]:
+    deal = record.deals[index]
+    if deal.ending is not end.ending:
+        yield RecordDefect(index, None, "ending", f"the deal ends otherwise: {end.ending.name.lower()}")
+    if deal.points != _points(end):
+        yield RecordDefect(index, None, "points", "the deal counts {} and {}".format(*_points(end)))
+    if index + 1 == len(record.deals):
+        return
+    following = record.deals[index + 1]
+    if match_result(end) is not None:
+        yield RecordDefect(index + 1, None, "deal_number", "the match is over with the deal before (R10.1)")
+        return
+    due = next_match(end)
+    if following.deal_number != due.deal_number:
+        yield RecordDefect(index + 1, None, "deal_number", f"deal {due.deal_number} follows here")
+    if following.scores != due.scores:
+        yield RecordDefect(
+            index + 1, None, "scores", "the scores after the deal before are {} and {}".format(*due.scores)
+        )
+
+
+def _points(deal: Deal) -> tuple[int, int]:
+    first, second = score_deal(deal).sides
+    return first.total, second.total

@@ -1,0 +1,109 @@
+"""Whether a meld could stand on a table, and whether a play could have made it: the melds' part of `soundness`."""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Final
+
+from buraco_rules.cards import ACE, ACE_HIGH, RANK, SUIT, TWO, WILDS, card_at
+from buraco_rules.meld import BURACO_SIZE, Meld, MeldKind, make_meld
+from buraco_rules.melds.meld_book import meld_book
+from buraco_rules.melds.sets import MAX_NATURALS
+from buraco_rules.rule_sets import RuleSet
+
+_LONGEST: Final = ACE_HIGH - ACE + 1
+"""Cards of the longest run; a set has fewer (R4.1, R4.2)."""
+_RULE_SETS_REMEMBERED: Final = 16
+_MELDS_REMEMBERED: Final = 1024
+"""Of each rule set: half a KiB each at most, 8 MiB of all rule sets together."""
+_PLAYS_REMEMBERED: Final = 1024
+"""4 KiB each at most, rule sets of their own included."""
+
+
+def meld_problem(rules: RuleSet, meld: Meld) -> str | None:
+    """What is wrong with a meld in itself; None of one that `MeldBook` could make. Its cards must be cards."""
+    return meld_judge(rules)(meld)
+
+
+@lru_cache(_RULE_SETS_REMEMBERED)
+def meld_judge(rules: RuleSet) -> Callable[[Meld], str | None]:
+    """`meld_problem` under one rule set. Verdicts are remembered: most melds were there in the position before."""
+    verdict = lru_cache(_MELDS_REMEMBERED)(partial(_first_problem, rules))
+
+    def judge(meld: Meld) -> str | None:
+        if 3 <= len(meld.cards) <= _LONGEST:
+            return verdict(meld)
+        return f"a meld has 3 to {_LONGEST} cards (R4.1, R4.2)"
+
+    return judge
+
+
+def leads_to(rules: RuleSet, before: Meld | None, cards: tuple[int, ...], after: Meld) -> bool:
+    """Whether laying the cards on a sound meld (None: as a new one) can make `after`; no cards: moving its wild."""
+    return len(cards) <= _LONGEST and _leads_to(rules, before, cards, after)
+
+
+def _first_problem(rules: RuleSet, meld: Meld) -> str | None:
+    return next(_meld_problems(rules, meld), None)
+
+
+def _meld_problems(rules: RuleSet, meld: Meld) -> Iterator[str]:
+    cards, wild_index = meld.cards, meld.wild_index
+    size = len(cards)
+    if wild_index is not None and not (0 <= wild_index < size and cards[wild_index] in WILDS):
+        yield "wild_index is not that of a joker or a 2 (R4.4)"
+        return
+    naturals = [card for index, card in enumerate(cards) if index != wild_index]
+    yield from _set_problems(rules, meld, naturals) if meld.kind is MeldKind.SET else _run_problems(rules, meld)
+    if meld.stays_dirty:
+        # What was a buraco with an acting wild has one still, unless its 2 came home to the place of the 2.
+        came_home = meld.kind is MeldKind.RUN and meld.low_position <= TWO < meld.low_position + size
+        if not rules.dirty_sticks or size < BURACO_SIZE or (wild_index is None and not came_home):
+            yield "cannot have been a buraco with an acting wild, so it does not stay dirty (R9.3)"
+    made = make_meld(rules, meld.kind, cards, meld.low_position, wild_index, stays_dirty=meld.stays_dirty)
+    if made.stays_dirty != meld.stays_dirty:
+        yield "a buraco with an acting wild stays dirty (R9.3)"
+    if made.buraco != meld.buraco:
+        yield f"its buraco is {made.buraco.name}, not {meld.buraco.name} (R9.2)"
+
+
+def _set_problems(rules: RuleSet, meld: Meld, naturals: list[int]) -> Iterator[str]:
+    cards, rank = meld.cards, RANK[naturals[0]]
+    if not rules.sets:
+        yield "there are no sets in this rule set (R4.3)"
+    if not rank or any([RANK[card] != rank for card in naturals]):
+        yield "the naturals of a set are of one rank (R4.2)"
+    elif rank == TWO and not rules.set_of_twos:
+        yield "2s may not form a set (R4.3)"
+    if not 2 <= len(naturals) <= MAX_NATURALS:
+        yield f"a set has 2 to {MAX_NATURALS} naturals (R4.2, R4.4)"
+    if meld.wild_index is not None and len(naturals) == MAX_NATURALS and rules.no_wild_on_full_set:
+        yield "a set of all eight naturals has no wild (R4.2)"
+    if meld.wild_index is not None and (meld.wild_index != len(cards) - 1 or RANK[cards[-1]] == rank):
+        yield "the wild of a set stands last, and is not of its rank (R4.4)"
+    if meld.low_position or naturals != sorted(naturals):
+        yield "a set has its naturals in order, and low_position 0"
+
+
+def _run_problems(rules: RuleSet, meld: Meld) -> Iterator[str]:
+    cards, low, wild_index = meld.cards, meld.low_position, meld.wild_index
+    high = low + len(cards) - 1
+    if not ACE <= low <= high <= ACE_HIGH:
+        yield f"a run stands at places {ACE} to {ACE_HIGH}, not {low} to {high} (R4.1)"
+        return
+    suit = SUIT[meld.natural]
+    if suit > 3 or any([card != card_at(suit, low + i) for i, card in enumerate(cards) if i != wild_index]):
+        yield "the naturals of a run are of one suit, each at its place (R4.1)"
+        return
+    if wild_index is not None and cards[wild_index] == card_at(suit, low + wild_index):
+        yield "a 2 of the suit at the place of the 2 does not act as a wild (R4.4)"
+    if len(cards) == _LONGEST and wild_index not in (0, _LONGEST - 1) and not rules.two_aces:
+        yield "a run may not hold a natural ace at both ends (R4.5)"
+
+
+@lru_cache(_PLAYS_REMEMBERED)
+def _leads_to(rules: RuleSet, before: Meld | None, cards: tuple[int, ...], after: Meld) -> bool:
+    book = meld_book(rules)
+    if cards:
+        return any(outcome.meld == after for outcome in book.arrange(before, cards))
+    moved = None if before is None else book.move_wild(before)
+    return moved is not None and moved[0] == after

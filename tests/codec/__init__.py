@@ -1,0 +1,1 @@
+"""Messages of the contract as values of the rules, and back."""

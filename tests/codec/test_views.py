@@ -1,0 +1,89 @@
+from collections import Counter
+
+import pytest
+
+from buraco.v1 import view_pb2
+from buraco_codec.melds import meld_to_pb
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_codec.scores import score_to_pb
+from buraco_codec.views import view_to_pb
+from buraco_rules import Deal, ScoreLineKind, score_deal, view_of
+from tests.rules.playouts import played
+from tests.service.rules_server import cards_in
+
+DEALS = [deal for deal, _ in played()][::12]
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own", "public"])
+def test_views_cross(own: bool) -> None:
+    """A view crosses with every field it has."""
+    for deal in DEALS:
+        view = view_of(deal, deal.seat_to_move if own else None)
+        message = view_pb2.View.FromString(view_to_pb(view).SerializeToString())
+        assert message.HasField("seat") == own
+        assert message.seat == (view.seat or 0)
+        assert tuple(message.hand) == view.hand
+        assert [(seat.seat, seat.side, seat.hand_count) for seat in message.seats] == [
+            (seat, seat % 2, count) for seat, count in enumerate(view.hand_counts)
+        ]
+        for side, shown in zip(message.sides, view.sides, strict=True):
+            assert list(side.melds) == [meld_to_pb(meld) for meld in shown.melds]
+            for name in ("pots_taken", "opening_required", "opening_penalties", "match_score", "table_points"):
+                assert getattr(side, name) == getattr(shown, name)
+        for name in (
+            "stock_count",
+            "pile_count",
+            "seat_to_move",
+            "phase",
+            "turn_number",
+            "locked_card",
+            "must_meld",
+            "opening_attempt",
+            "ending",
+            "starter",
+        ):
+            assert getattr(message, name) == getattr(view, name)
+        for name in ("pile", "pot_counts", "next_actions"):
+            assert tuple(getattr(message, name)) == tuple(getattr(view, name))
+        assert message.rule_set == rule_set_to_pb(deal.rules)
+        assert tuple(message.match.scores) == deal.match.scores
+        assert message.match.deal_number == deal.match.deal_number
+
+
+def known_cards(deal: Deal, seat: int | None) -> Counter[int]:
+    """All cards that a seat may see."""
+    known = Counter(card for side in deal.sides for meld in side.melds for card in meld.cards)
+    if seat is not None:
+        known += Counter(deal.hands[seat])
+    if not deal.rules.closed_pile:
+        known += Counter(deal.pile)
+    elif not deal.turn.must_meld:
+        known += Counter(deal.pile[-1:])
+    return known + Counter(card for card in (deal.turn.locked_card, deal.turn.must_meld) if card)
+
+
+def test_a_view_holds_no_hidden_card() -> None:
+    """A view holds the own hand, the melds and the open pile, and no other card anywhere in the message."""
+    for deal in DEALS:
+        for seat in (None, *range(deal.seats)):
+            assert cards_in(view_to_pb(view_of(deal, seat))) == known_cards(deal, seat)
+
+
+def test_scores_cross() -> None:
+    """A score crosses line by line, with the melds that lines count; what a line does not speak of is absent."""
+    kinds = set()
+    for deal in DEALS + [deal for deal, _ in played() if deal.ending]:
+        score = score_deal(deal)
+        message = score_to_pb(score)
+        assert message.final == score.final
+        assert len(message.sides) == 2
+        for side, shown in zip(message.sides, score.sides, strict=True):
+            assert (side.side, side.total, side.match_total) == (shown.side, shown.total, shown.match_total)
+            assert sum(line.points for line in side.lines) == side.total
+            assert list(side.melds) == [meld_to_pb(meld) for meld in shown.melds]
+            for line, own in zip(side.lines, shown.lines, strict=True):
+                assert (int(line.kind), line.points, int(line.buraco)) == (own.kind, own.points, own.buraco)
+                assert (line.meld if line.HasField("meld") else None) == own.meld
+                assert (line.seat if line.HasField("seat") else None) == own.seat
+                kinds.add(ScoreLineKind(line.kind))
+    assert kinds == set(ScoreLineKind)

@@ -1,0 +1,62 @@
+import pytest
+from google.protobuf import empty_pb2
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from buraco.v1 import deal_pb2, table_service_pb2, view_pb2
+from buraco_codec.cards import MAX_CARDS
+from buraco_codec.wire import field, list_heads, number, number_tag, numbers, tag
+from buraco_rules.cards import FACES
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 2047, 2048, 16_383, 16_384, 300_000])
+@pytest.mark.parametrize("number", [1, 15, 16, 2000])
+def test_fields_are_those_of_the_library(number: int, size: int) -> None:
+    """A field of any number and size comes out as the library reads and writes it."""
+    data = field(tag(number), bytes(size))
+    fields = UnknownFieldSet(empty_pb2.Empty.FromString(data))
+    found = fields[0]
+    assert len(fields) == 1
+    assert (found.field_number, found.wire_type, found.data) == (number, 2, bytes(size))
+    assert empty_pb2.Empty.FromString(data).SerializeToString() == data
+
+
+@pytest.mark.parametrize("value", [1, 127, 128, 2047, 2048, 2**32 - 1, 2**63])
+@pytest.mark.parametrize("field_number", [1, 15, 16, 2000])
+def test_numbers_are_those_of_the_library(field_number: int, value: int) -> None:
+    """A number in a field of any number comes out as the library reads and writes it."""
+    data = number(number_tag(field_number), value)
+    fields = UnknownFieldSet(empty_pb2.Empty.FromString(data))
+    found = fields[0]
+    assert len(fields) == 1
+    assert (found.field_number, found.wire_type, found.data) == (field_number, 0, value)
+    assert empty_pb2.Empty.FromString(data).SerializeToString() == data
+
+
+def test_a_number_is_said_where_the_library_says_it() -> None:
+    """0 is not said, but in a field that may be absent."""
+    assert number(number_tag(1), 0) == b""
+    plain = numbers(view_pb2.View.TURN_NUMBER_FIELD_NUMBER, 300)
+    optional = numbers(view_pb2.View.SEAT_FIELD_NUMBER, 3, optional=True)
+    assert list(plain) == [view_pb2.View(turn_number=value).SerializeToString() for value in range(301)]
+    assert list(optional) == [view_pb2.View(seat=value).SerializeToString() for value in range(4)]
+
+
+def test_cards_are_put_in_as_bytes() -> None:
+    """A list of any length reads as itself, in its order; where it stands alone in a message, that is always there."""
+    alone = list_heads(deal_pb2.Cards.CARDS_FIELD_NUMBER)
+    in_message = list_heads(deal_pb2.Deal.HANDS_FIELD_NUMBER, deal_pb2.Cards.CARDS_FIELD_NUMBER)
+    deck = (*FACES, *FACES, *FACES)[:MAX_CARDS]
+    for count in range(MAX_CARDS + 1):
+        cards = deal_pb2.Cards(cards=deck[:count])
+        assert alone[count] + bytes(deck[:count]) == cards.SerializeToString()
+        assert in_message[count] + bytes(deck[:count]) == deal_pb2.Deal(hands=[cards]).SerializeToString()
+
+
+def test_streams_number_their_updates_alike() -> None:
+    """What a stream that watches may be told has the same number and type on one that plays: it is serialised once."""
+
+    def updates(response: type[Message]) -> set[tuple[str, int, object]]:
+        return {(one.name, one.number, one.message_type) for one in response.DESCRIPTOR.fields}
+
+    assert updates(table_service_pb2.WatchTableResponse) < updates(table_service_pb2.PlayTableResponse)

@@ -1,0 +1,1 @@
+"""`buraco serve` and the other commands as processes: settings, workers, stops."""

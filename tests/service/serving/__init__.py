@@ -1,0 +1,1 @@
+"""Calls of RulesService, errors, and what every call goes through."""

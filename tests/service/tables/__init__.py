@@ -1,0 +1,1 @@
+"""The use cases of tables, on stores and replicas."""

@@ -1,0 +1,345 @@
+from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buraco.v1 import table_service_pb2 as pb
+from buraco_codec import events
+from buraco_codec.moves import move_from_pb
+from buraco_codec.views import view_to_pb
+from buraco_rules import (
+    PRESETS,
+    PRESETS_BY_ID,
+    Deal,
+    Discard,
+    DrawStock,
+    IllegalMove,
+    LayMeld,
+    LayOff,
+    Move,
+    RuleSet,
+    apply,
+    legal_moves,
+    server_seed,
+    view_of,
+)
+from buraco_rules.events import DealEnded, Drew, PotTaken, TookRest
+from tests.rules.redealing import Kept, redealt
+from tests.service.announcing import Announcing
+from tests.service.knowledge import Watched
+from tests.service.refusals import Refusal, refused
+from tests.service.rules_server import event_to_pb, redacted
+from tests.service.scripts import Step, dealt, played
+from tests.service.table_server import (
+    END,
+    SEED,
+    Play,
+    Player,
+    Replica,
+    Updates,
+    contents,
+    create,
+    join,
+    public_view,
+    serving,
+    start,
+    unchanged,
+    watch,
+)
+
+EVERY_RULE_SET = pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
+BOTH_SIZES = pytest.mark.parametrize("seats", [2, 4])
+
+
+@BOTH_SIZES
+@EVERY_RULE_SET
+def test_view_does_not_depend_on_hidden_cards(rules: RuleSet, seats: int) -> None:
+    """However the cards that a seat cannot see lie, its view is the same, and so are the moves it may make."""
+    rng = random.Random(seats)
+    changed = 0
+    for step in played(dealt(rules, seats), rng):
+        deal = step.before
+        for seat in (None, *range(seats)):
+            other = redealt(deal, seat, rng)
+            changed += other != deal
+            assert view_to_pb(view_of(other, seat)) == view_to_pb(view_of(deal, seat))
+        other = redealt(deal, deal.seat_to_move, rng)
+        assert legal_moves(other) == legal_moves(deal)
+    assert changed > 100
+
+
+@BOTH_SIZES
+@EVERY_RULE_SET
+def test_events_do_not_depend_on_hidden_cards(rules: RuleSet, seats: int) -> None:
+    """However the cards that stay hidden lie, a receiver is told the same of the same move."""
+    rng = random.Random(10 + seats)
+    compared = changed = 0
+    for step in played(dealt(rules, seats), rng):
+        for receiver in (None, *range(seats)):
+            other = redealt(step.before, receiver, rng, what_stays(step, receiver))
+            try:
+                _, happened = apply(other, step.move)
+            except IllegalMove:
+                # With another hand the move may leave the seat that makes it in a dead end.
+                assert receiver != step.seat
+                continue
+            assert told(happened, receiver) == told(step.events, receiver)
+            compared += 1
+            changed += other != step.before
+    assert compared > 300
+    assert changed > compared / 2
+
+
+def what_stays(step: Step, receiver: int | None) -> Kept:
+    """What is not hidden from the receiver, or no longer after the move: what it names, and what it reveals."""
+    cards: tuple[int, ...] = ()
+    if isinstance(step.move, (LayMeld, LayOff)):
+        cards = step.move.cards
+    elif isinstance(step.move, Discard):
+        cards = (step.move.card,)
+    own = receiver == step.seat
+    return Kept(
+        cards,
+        hands=any(isinstance(event, DealEnded) for event in step.events),
+        stock_top=own and any(isinstance(event, Drew) for event in step.events),
+        first_pot=own and any(isinstance(event, PotTaken) for event in step.events),
+        pile=own and any(isinstance(event, TookRest) for event in step.events),
+    )
+
+
+def told(events: Sequence[Any], receiver: int | None) -> list[Any]:
+    """Events as a receiver gets them."""
+    return [redacted(event_to_pb(event), receiver) for event in events]
+
+
+class Game:
+    """A match over gRPC in which everything that anybody is sent is looked at."""
+
+    def __init__(self, replica: Replica, rng: random.Random) -> None:
+        self.replica = replica
+        self.rng = rng
+        self.watched = Watched()
+        self.players: list[Player] = []
+        self.streams: list[Play] = []
+        self.watches: list[tuple[Updates, int | None]] = []
+        self.refusals = self.undos = 0
+
+    async def play(self, rules: RuleSet, seats: int) -> None:
+        """Random moves to the end of one deal, by calls and streams, with illegal ones and undos in between."""
+        table = await create(self.replica, rule_set_id=rules.id, seats=seats)
+        self.watches.append((watch(self.replica, table.id), None))
+        await self.note(table.id)
+        for number in range(seats):
+            self.players.append(await join(self.replica, table.id, player_name=f"player {number}"))
+            await self.note(table.id)
+        revision = 1 + seats
+        self.streams = [await player.play(0, legal_moves=True) for player in self.players]
+        self.watches.append((self.players[-1].watch(), self.players[-1].seat))
+        deal = await self.look_at(revision)
+        while not deal.ending:
+            if self.rng.random() < 0.2:
+                await self.try_what_is_illegal(deal)
+            if self.rng.random() < 0.05:
+                await self.ask(deal)
+            answer = await self.change(deal)
+            revision += 1
+            seat, deal = deal.seat_to_move, await self.look_at(revision)
+            if answer is not None:
+                self.watched.check_view(answer.view, seat, revision)
+                self.watched.check_events(answer.events, seat, revision)
+        for updates in [*self.streams, *[updates for updates, _ in self.watches]]:
+            assert await updates.next() is END
+
+    async def note(self, table_id: str) -> None:
+        """Take down what is stored."""
+        self.watched.note(await self.replica.table(table_id))
+
+    async def look_at(self, revision: int) -> Deal:
+        """Read what everybody is sent up to a revision, the turn of the seat to move included."""
+        receivers: list[tuple[Updates, int | None]] = [*zip(self.streams, range(4), strict=False), *self.watches]
+        sent = [(await updates.until(revision), seat) for updates, seat in receivers]
+        # Only now it is certain that the change has been stored.
+        await self.note(self.players[0].table_id)
+        for messages, seat in sent:
+            for update in messages:
+                self.watched.check_update(update, seat)
+        deal = self.watched.tables[revision].deal
+        assert deal is not None
+        if not deal.ending:
+            update = await self.streams[deal.seat_to_move].next()
+            assert update.kind == "turn"
+            self.watched.check_update(update, deal.seat_to_move)
+        return deal
+
+    async def change(self, deal: Deal) -> pb.SubmitMovesResponse | pb.UndoMoveResponse | None:
+        """A random move, or an undo, by a call (then its answer is returned) or by the stream."""
+        seat = deal.seat_to_move
+        player, stream = self.players[seat], self.streams[seat]
+        by_call = self.rng.random() < 0.3
+        if deal.turn.undo and self.rng.random() < 0.4:
+            self.undos += 1
+            if by_call:
+                return await player.undo()
+            await stream.undo()
+            return None
+        move = self.rng.choice(legal_moves(deal))
+        if by_call:
+            return await player.submit(move)
+        await stream.submit(move)
+        return None
+
+    async def try_what_is_illegal(self, deal: Deal) -> None:
+        """A move with the cards of somebody else, at the right time or not, by a call and by the stream."""
+        seat = self.rng.randrange(deal.seats)
+        other = deal.hands[(seat + 1) % deal.seats] or (1,)
+        cards = tuple(self.rng.choices(other, k=3))
+        moves: list[Move] = [LayMeld(cards), LayOff(0, cards[:1]), Discard(self.rng.choice(other)), LayMeld(cards * 9)]
+        if seat != deal.seat_to_move:
+            moves.append(DrawStock())
+        move = self.rng.choice(moves)
+        try:
+            if seat == deal.seat_to_move:
+                apply(deal, move)
+                return  # one may hold what another holds
+        except IllegalMove:
+            pass
+        self.refusals += 1
+        self.watched.check_refusal(await refused(self.players[seat].submit(move)))
+        request = await self.streams[seat].submit(move)
+        self.watched.check_error(await self.streams[seat].denied(request))
+
+    async def ask(self, deal: Deal) -> None:
+        """All that can be asked without changing anything."""
+        for player in self.players:
+            look = await player.look()
+            self.watched.check_view(look.view, player.seat, look.revision)
+            legal = await player.legal()
+            self.watched.check_moves(legal.moves, player.seat, legal.revision)
+            assert [move_from_pb(move) for move in legal.moves] == (
+                legal_moves(deal) if player.seat == deal.seat_to_move else []
+            )
+        look = await public_view(self.replica, self.players[0].table_id)
+        self.watched.check_view(look.view, None, look.revision)
+
+
+def assert_nothing_in_logs(stream: Announcing, secrets: Sequence[str]) -> None:
+    """Every line is made of known parts, none of which can hold a card; and no secret is anywhere in the text."""
+    lines = stream.lines()
+    assert len([line for line in lines if line["event"] == "call"]) > 50
+    forms = {
+        "event": r"call|serving|stopping|stopped",
+        "method": r"/buraco\.v1\.TableService/[A-Za-z]+",
+        "code": r"[A-Z_]+",
+        "reason": r"[A-Z_]+",
+        "request_id": r"[0-9a-f]{12}-[0-9a-f]+",
+        "table_id": r"[0-9a-f]{32}",
+        "level": r"info|debug",
+        "seconds": r"\d+\.\d+(e-\d+)?",
+        "timestamp": r"[-0-9T:.]+Z",
+    }
+    for line in lines:
+        if line["event"] == "call":
+            assert set(line) <= set(forms)
+        for key, value in line.items():
+            if key in forms:
+                assert re.fullmatch(forms[key], str(value)), (key, value)
+    text = stream.getvalue()
+    for secret in secrets:
+        assert secret not in text
+
+
+async def play_and_look(path: Path, log_stream: Announcing, rules: RuleSet, seats: int) -> None:
+    """A game, everything it told anybody, what it left in the log, and what it left in the store."""
+    async with serving(path, log_format="json") as replica:
+        game = Game(replica, random.Random(seats))
+        await game.play(rules, seats)
+        assert game.watched.checked > 500
+        assert game.refusals > 10
+        tokens = [player.token for player in game.players]
+        seeds = [SEED, server_seed(SEED, 1)]
+        forms = [form for seed in seeds for form in (seed.hex(), base64.b64encode(seed).decode(), repr(seed)[2:-1])]
+        assert_nothing_in_logs(log_stream, [*tokens, *forms, *[json.dumps(form)[1:-1] for form in forms]])
+        signatures = [token.rpartition(".")[2] for token in tokens]
+        rows = repr(contents(replica))
+        raw = b"".join([file.read_bytes() for file in path.parent.iterdir() if file.name.startswith(path.name)])
+        for secret in (*tokens, *signatures):
+            assert secret not in rows
+            assert secret.encode() not in raw
+
+
+@pytest.mark.parametrize(
+    ("rule_set", "seats"), [(rules.id, 2 + number % 2 * 2) for number, rules in enumerate(PRESETS)]
+)
+async def test_nothing_hidden_is_told(tmp_path: Path, log_stream: Announcing, rule_set: str, seats: int) -> None:
+    """No message, refusal or log line of a match tells anybody of a card that is hidden from them."""
+    await play_and_look(tmp_path / "tables.db", log_stream, PRESETS_BY_ID[rule_set], seats)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rule_set", "seats"), [(rules.id, 4 - number % 2 * 2) for number, rules in enumerate(PRESETS)]
+)
+async def test_nothing_hidden_is_told_to_others(
+    tmp_path: Path, log_stream: Announcing, rule_set: str, seats: int
+) -> None:
+    """The same with the other number of seats."""
+    await play_and_look(tmp_path / "tables.db", log_stream, PRESETS_BY_ID[rule_set], seats)
+
+
+@pytest.fixture
+def unlisted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """What takes a kind of event off the list of what may be seen."""
+
+    def take_off(kind: str) -> None:
+        monkeypatch.delitem(events.VISIBLE, kind)
+        events._shown.cache_clear()
+
+    yield take_off
+    events._shown.cache_clear()
+
+
+def logged(stream: Announcing, refusal: Refusal, kind: str) -> bool:
+    """Whether a caller was told nothing but the id under which the log names the kind of event."""
+    assert refusal.short == ("INTERNAL", "INTERNAL")
+    assert refusal.message == "internal error"
+    (line,) = [line for line in stream.lines("unforeseen error") if line["error_id"] == refusal.metadata["errorId"]]
+    return f"UnlistedEvent: it is not listed who may see what of an event ({kind})" in line["exception"]
+
+
+async def test_unlisted_event_is_not_committed(
+    tmp_path: Path, log_stream: Announcing, unlisted: Callable[[str], None]
+) -> None:
+    """A move whose event is of no listed kind fails with an error that is logged, and changes nothing."""
+    async with serving(tmp_path / "tables.db", log_format="json") as replica:
+        players = await start(replica)
+        mover = players[(await players[0].view()).seat_to_move]
+        stream = await mover.play()
+        await stream.expect("state")
+        unlisted("drew")
+        with unchanged(replica):
+            assert logged(log_stream, await refused(mover.submit(DrawStock())), "drew")
+            await stream.submit(DrawStock())
+            assert logged(log_stream, await refused(stream.next()), "drew")
+
+
+async def test_unlisted_event_is_not_told(
+    tmp_path: Path, log_stream: Announcing, unlisted: Callable[[str], None]
+) -> None:
+    """Watchers of a table at which something happens that is of no listed kind get an error, and nothing of it."""
+    async with serving(tmp_path / "tables.db", log_format="json") as replica:
+        table = await create(replica)
+        first = await join(replica, table.id)
+        streams = [watch(replica, table.id), first.watch()]
+        for stream in streams:
+            await stream.expect("state")
+        unlisted("seat_changed")
+        await join(replica, table.id)
+        for stream in streams:
+            assert logged(log_stream, await refused(stream.next()), "seat_changed")

@@ -1,0 +1,81 @@
+"""Two replicas on one store, whichever store it is: what one accepts, the other knows and tells."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+
+import grpc.aio
+import pytest
+
+from buraco.v1 import table_pb2
+from buraco_codec.moves import move_from_pb
+from buraco_codec.rule_sets import rule_set_to_pb
+from buraco_rules import DrawStock
+from tests.service.refusals import read_refusal
+from tests.service.scripts import dealt, played, short_rules, turns
+from tests.service.table_server import END, Replica, get, new_id, records, serving, start, watch
+
+RULES = short_rules(8)
+
+
+@pytest.fixture(params=["sqlite_url", "redis_url", "postgres_url"])
+async def replicas(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Replica, Replica]]:
+    """Two servers, each with connections of its own to the same store."""
+    url: str = request.getfixturevalue(request.param)
+    async with serving(url) as one, serving(url) as other:
+        yield one, other
+
+
+async def test_match_is_told_at_both_replicas_turn_by_turn(replicas: tuple[Replica, Replica]) -> None:
+    """Players at two replicas finish a match; each turn reaches watchers at both before the next one is made."""
+    here, there = replicas
+    players = await start(here, rule_set=rule_set_to_pb(RULES))
+    table_id = players[0].table_id
+    at_home = [players[0], players[1].at(there)]
+    watchers = [watch(here, table_id), watch(there, table_id), at_home[1].watch(), players[1].watch()]
+    for watcher in watchers:
+        await watcher.expect("state")
+
+    script = list(turns(list(played(dealt(RULES), random.Random(1)))))
+    for turn in script:
+        answer = await at_home[turn.seat].submit(*turn.moves)
+        for watcher in watchers:
+            told = await watcher.expect("events")
+            assert told.revision == answer.revision
+            assert [event.WhichOneof("event") for event in told.events] == [
+                event.WhichOneof("event") for event in answer.events
+            ]
+        for replica in replicas:
+            assert await players[turn.seat].at(replica).view() == answer.view
+    for watcher in watchers:
+        assert await watcher.next() is END
+
+    moves = [(turn.seat, move) for turn in script for move in turn.moves]
+    for replica in replicas:
+        table = await get(replica, table_id)
+        assert (table.state, table.revision) == (table_pb2.TABLE_STATE_FINISHED, 3 + len(script))
+        (record,) = (await records(replica, table_id)).deals
+        assert [(made.seat, move_from_pb(made.move)) for made in record.moves] == moves
+
+
+async def test_one_of_two_racing_moves_is_taken(replicas: tuple[Replica, Replica]) -> None:
+    """Of two moves sent to two replicas at once one is accepted, and its repeat at the other gets the same answer."""
+    players = await start(replicas[0])
+    revision = (await players[0].look()).revision
+    ids = [new_id(), new_id()]
+    answers = await asyncio.gather(
+        *[
+            players[0].at(replica).submit(DrawStock(), revision=revision, request_id=request_id)
+            for replica, request_id in zip(replicas, ids, strict=True)
+        ],
+        return_exceptions=True,
+    )
+    (lost,) = [answer for answer in answers if isinstance(answer, grpc.aio.AioRpcError)]
+    assert read_refusal(lost).short == ("ABORTED", "REVISION_STALE")
+    (winner,) = [number for number, answer in enumerate(answers) if not isinstance(answer, BaseException)]
+    repeat = await players[0].at(replicas[1 - winner]).submit(DrawStock(), revision=revision, request_id=ids[winner])
+    assert repeat == answers[winner]
+    for replica in replicas:
+        assert (await players[0].at(replica).look()).revision == revision + 1
