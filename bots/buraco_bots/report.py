@@ -20,7 +20,7 @@ from buraco_rules import (
     deal_match,
     record_deal,
     score_deal,
-    seed_defects,
+    seed_problems,
 )
 
 
@@ -113,7 +113,7 @@ class MatchReport:
 def replay(record: table_pb2.DealRecord) -> DealReport:
     """Checks the seed of a record and plays it again. Raises RecordWrong where anything in it does not agree."""
     number = record.deal_number
-    for field, problem in seed_defects(record.seed, record.commitment, record.server_seed, record.entropies):
+    for field, problem in seed_problems(record.seed, record.commitment, record.server_seed, record.entropies):
         raise RecordWrong(f"deal {number}: {field}: {problem}")
     deal = _dealt(record)
     try:

@@ -5,9 +5,9 @@ from typing import Final
 
 from buraco.v1 import deal_pb2
 from buraco_codec.cards import cards_from_pb
-from buraco_codec.fields import Faults, FieldErrors, Path, Untyped, by_number
+from buraco_codec.fields import Untyped, by_number
 from buraco_codec.remembering import remembered
-from buraco_rules import BuracoKind, Meld, MeldKind
+from buraco_rules import BuracoKind, Meld, MeldKind, Path, Problems
 from buraco_rules.cards import ACE, ACE_HIGH
 
 _KINDS: Final = by_number(MeldKind)
@@ -26,13 +26,9 @@ def put_meld(pb: deal_pb2.Meld, meld: Meld) -> None:
     pb.MergeFromString(meld_bytes(meld))
 
 
-def meld_from_pb(meld: deal_pb2.Meld, path: Path, faults: Faults) -> Meld | None:
+def meld_from_pb(meld: deal_pb2.Meld, path: Path, problems: Problems) -> Meld | None:
     """A meld as it stands in the message, None where that is faulty. Whether the rules allow it is for them to say."""
-    try:
-        return _read(meld)
-    except FieldErrors as errors:
-        faults.add_all(path, errors)
-        return None
+    return problems.collect(lambda: _read(meld), None, path)
 
 
 @lru_cache(_REMEMBERED)
@@ -50,22 +46,21 @@ def meld_bytes(meld: Meld) -> bytes:
 
 @remembered(deal_pb2.Meld, most=_REMEMBERED, largest=64)
 def _read(meld: deal_pb2.Meld) -> Meld:
-    faults = Faults()
+    problems = Problems()
     kind = _KINDS.get(meld.kind)
     if kind is None:
-        faults.add(("kind",), f"{meld.kind} is no kind of meld" if meld.kind else "must be given")
-    cards = cards_from_pb(meld.cards, ("cards",), faults)
+        problems.add("kind", f"{meld.kind} is no kind of meld" if meld.kind else "must be given")
+    cards = cards_from_pb(meld.cards, "cards", problems)
     if len(meld.cards) < 3:
-        faults.add(("cards",), "a meld has at least three cards")
+        problems.add("cards", "a meld has at least three cards")
     if meld.low_position > ACE_HIGH:
-        faults.add(("low_position",), f"a place of a run, {ACE} to {ACE_HIGH}, or 0 for a set, not {meld.low_position}")
+        problems.add("low_position", f"a place of a run, {ACE} to {ACE_HIGH}, or 0 for a set, not {meld.low_position}")
     wild_index = meld.wild_index if meld.HasField("wild_index") else None
     if wild_index is not None and wild_index >= len(meld.cards):
-        faults.add(("wild_index",), f"the meld has no card {wild_index}")
+        problems.add("wild_index", f"the meld has no card {wild_index}")
     buraco = _BURACOS.get(meld.buraco)
     if buraco is None:
-        faults.add(("buraco",), f"{meld.buraco} is no kind of buraco")
-    faults.refuse()
-    assert kind is not None, "a fault otherwise"
-    assert buraco is not None, "a fault otherwise"
+        problems.add("buraco", f"{meld.buraco} is no kind of buraco")
+    if kind is None or buraco is None or problems:
+        raise problems.error()
     return Meld(kind, cards, meld.low_position, wild_index, buraco, meld.stays_dirty)

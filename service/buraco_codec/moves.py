@@ -5,10 +5,20 @@ from typing import Any, Final
 
 from buraco.v1 import move_pb2
 from buraco_codec.cards import card_from_pb, cards_from_pb
-from buraco_codec.fields import Faults, FieldErrors
 from buraco_codec.remembering import remembered
 from buraco_codec.wire import field, list_heads, number, number_tag, numbers, tag
-from buraco_rules import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
+from buraco_rules import (
+    Discard,
+    DrawStock,
+    LayMeld,
+    LayOff,
+    Move,
+    MoveWild,
+    Problem,
+    Problems,
+    TakePile,
+    ValidationError,
+)
 from buraco_rules.cards import ACE, ACE_HIGH, JOKER
 
 MAX_MOVES: Final = 256
@@ -48,28 +58,28 @@ def move_bytes(move: Move) -> bytes:
 
 @remembered(move_pb2.Move, most=4096, largest=32)  # 4 MiB at most
 def move_from_pb(move: move_pb2.Move) -> Move:
-    """A move; what it names need not exist. Raises FieldErrors for what cannot be read as a move at all."""
-    faults = Faults()
+    """A move; what it names need not exist. Raises ValidationError for what cannot be read as a move at all."""
+    problems = Problems()
     which = move.WhichOneof("move")
     if which is None:
-        raise FieldErrors([("", f"one of {', '.join(_FROM_PB)} must be given")])
-    read = _FROM_PB[which](move, faults)
-    faults.refuse()
+        raise ValidationError([Problem("", f"one of {', '.join(_FROM_PB)} must be given")])
+    read = _FROM_PB[which](move, problems)
+    problems.raise_if_any()
     return read
 
 
 def moves_from_pb(moves: Sequence[move_pb2.Move], field: str = "moves") -> tuple[Move, ...]:
-    """The moves of a request, 1 to 256. Raises FieldErrors, the faults of all moves together."""
+    """The moves of a request, 1 to 256. Raises ValidationError, the problems of all moves together."""
     if not 1 <= len(moves) <= MAX_MOVES:
-        raise FieldErrors([(field, f"1 to {MAX_MOVES} moves, not {len(moves)}")])
-    faults = Faults()
+        raise ValidationError([Problem(field, f"1 to {MAX_MOVES} moves, not {len(moves)}")])
+    problems = Problems()
     read = []
     for index, move in enumerate(moves):
         try:
             read.append(move_from_pb(move))
-        except FieldErrors as errors:
-            faults.add_all((field, index), errors)
-    faults.refuse()
+        except ValidationError as error:
+            problems.add_all((field, index), error.problems)
+    problems.raise_if_any()
     return tuple(read)
 
 
@@ -99,41 +109,43 @@ def _discard(move: Discard) -> bytes:
     return _DISCARD[move.card]
 
 
-def _draw_stock_from_pb(move: move_pb2.Move, faults: Faults) -> Move:
+def _draw_stock_from_pb(move: move_pb2.Move, problems: Problems) -> Move:
     return DrawStock()
 
 
-def _take_pile_from_pb(move: move_pb2.Move, faults: Faults) -> Move:
+def _take_pile_from_pb(move: move_pb2.Move, problems: Problems) -> Move:
     return TakePile()
 
 
-def _lay_meld_from_pb(move: move_pb2.Move, faults: Faults) -> Move:
+def _lay_meld_from_pb(move: move_pb2.Move, problems: Problems) -> Move:
     laid = move.lay_meld
-    return LayMeld(cards_from_pb(laid.cards, ("lay_meld", "cards"), faults), _wild_position(laid, "lay_meld", faults))
+    return LayMeld(
+        cards_from_pb(laid.cards, ("lay_meld", "cards"), problems), _wild_position(laid, "lay_meld", problems)
+    )
 
 
-def _lay_off_from_pb(move: move_pb2.Move, faults: Faults) -> Move:
+def _lay_off_from_pb(move: move_pb2.Move, problems: Problems) -> Move:
     laid = move.lay_off
-    cards = cards_from_pb(laid.cards, ("lay_off", "cards"), faults)
-    return LayOff(laid.meld, cards, _wild_position(laid, "lay_off", faults))
+    cards = cards_from_pb(laid.cards, ("lay_off", "cards"), problems)
+    return LayOff(laid.meld, cards, _wild_position(laid, "lay_off", problems))
 
 
-def _move_wild_from_pb(move: move_pb2.Move, faults: Faults) -> Move:
+def _move_wild_from_pb(move: move_pb2.Move, problems: Problems) -> Move:
     moved = move.move_wild
-    return MoveWild(moved.meld, _place(moved.wild_position, "move_wild", faults))
+    return MoveWild(moved.meld, _place(moved.wild_position, "move_wild", problems))
 
 
-def _discard_from_pb(move: move_pb2.Move, faults: Faults) -> Move:
-    return Discard(card_from_pb(move.discard.card, ("discard", "card"), faults))
+def _discard_from_pb(move: move_pb2.Move, problems: Problems) -> Move:
+    return Discard(card_from_pb(move.discard.card, ("discard", "card"), problems))
 
 
-def _wild_position(laid: move_pb2.LayMeld | move_pb2.LayOff, field: str, faults: Faults) -> int | None:
-    return _place(laid.wild_position, field, faults) if laid.HasField("wild_position") else None
+def _wild_position(laid: move_pb2.LayMeld | move_pb2.LayOff, field: str, problems: Problems) -> int | None:
+    return _place(laid.wild_position, field, problems) if laid.HasField("wild_position") else None
 
 
-def _place(place: int, field: str, faults: Faults) -> int:
+def _place(place: int, field: str, problems: Problems) -> int:
     if not ACE <= place <= ACE_HIGH:
-        faults.add((field, "wild_position"), f"a place of a run, {ACE} to {ACE_HIGH}, not {place}")
+        problems.add((field, "wild_position"), f"a place of a run, {ACE} to {ACE_HIGH}, not {place}")
     return place
 
 
@@ -145,7 +157,7 @@ _BYTES: Final[dict[type, Callable[[Any], bytes]]] = {
     MoveWild: _move_wild,
     Discard: _discard,
 }
-_FROM_PB: Final[dict[str, Callable[[move_pb2.Move, Faults], Move]]] = {
+_FROM_PB: Final[dict[str, Callable[[move_pb2.Move, Problems], Move]]] = {
     "draw_stock": _draw_stock_from_pb,
     "take_pile": _take_pile_from_pb,
     "lay_meld": _lay_meld_from_pb,

@@ -5,15 +5,15 @@ from functools import lru_cache
 from typing import Any, Final
 
 from buraco.v1 import rule_set_pb2
-from buraco_codec.fields import Faults, FieldErrors, Untyped, by_number
+from buraco_codec.fields import Untyped, by_number, check_known
 from buraco_codec.remembering import remembered
 from buraco_rules import (
     PRESETS_BY_ID,
     CloseBy,
     OpeningMinimum,
     PotBy,
+    Problems,
     RuleSet,
-    RuleSetError,
     StockEnd,
     Tie,
     WildEnd,
@@ -58,10 +58,10 @@ def rule_set_bytes(rules: RuleSet) -> bytes:
 
 @remembered(rule_set_pb2.RuleSet, most=_REMEMBERED, largest=1024)
 def rule_set_from_pb(rule_set: rule_set_pb2.RuleSet) -> RuleSet:
-    """A rule set. Raises FieldErrors, which names every option at fault; a preset's id is for the preset alone."""
-    faults = Faults()
-    faults.add_unknown((), rule_set)
-    faults.refuse()
+    """A rule set. Raises ValidationError, which names every option at fault; a preset's id is for the preset alone."""
+    problems = Problems()
+    check_known(rule_set, problems)
+    problems.raise_if_any()
     options: dict[str, Any] = {name: getattr(rule_set, name) for name in _PLAIN}
     for name, members in _ENUMS.items():
         options[name] = members.get(getattr(rule_set, name))
@@ -73,15 +73,12 @@ def rule_set_from_pb(rule_set: rule_set_pb2.RuleSet) -> RuleSet:
         options["opening_minimum"] = OpeningMinimum(
             minimum.threshold, minimum.points, minimum.step, minimum.penalty, minimum.every_turn
         )
-    try:
-        rules = RuleSet(**options)
-    except RuleSetError as error:
-        raise FieldErrors((defect.option, defect.problem) for defect in error.defects) from None
+    rules = RuleSet(**options)
     preset = PRESETS_BY_ID.get(rules.id)
     if preset is None:
         return rules
     for name in _OPTIONS:
         if getattr(rules, name) != getattr(preset, name):
-            faults.add((name,), f"not that of the preset {rules.id!r}: give house rules an id of their own")
-    faults.refuse()
+            problems.add(name, f"not that of the preset {rules.id!r}: give house rules an id of their own")
+    problems.raise_if_any()
     return preset

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from buraco.v1 import deal_pb2
-from buraco_codec.fields import Faults, FieldErrors, Path
 from buraco_codec.melds import meld_from_pb, put_meld
 from buraco_codec.remembering import FORMS, remembered
 from buraco_codec.wire import field, tag
-from buraco_rules import POTS, Side
+from buraco_rules import POTS, Path, Problems, Side
 
 MAX_MELDS: Final = 36
 """Of one side: as many as the largest deck has threes of cards."""
@@ -32,27 +31,23 @@ def side_field(side: Side) -> bytes:
     return field(_SIDES, pb.SerializeToString())
 
 
-def side_from_pb(side: deal_pb2.Side, path: Path, faults: Faults) -> Side:
+def side_from_pb(side: deal_pb2.Side, path: Path, problems: Problems) -> Side:
     """A side as it stands in the message; an empty one where that is faulty."""
-    try:
-        return _read(side)
-    except FieldErrors as errors:
-        faults.add_all(path, errors)
-        return Side()
+    return problems.collect(lambda: _read(side), Side(), path)
 
 
 @remembered(deal_pb2.Side, most=_REMEMBERED, largest=512)
 def _read(side: deal_pb2.Side) -> Side:
-    faults = Faults()
+    problems = Problems()
     melds: Sequence[deal_pb2.Meld] = side.melds
     if len(melds) > MAX_MELDS:
-        faults.add(("melds",), f"at most {MAX_MELDS}, not {len(melds)}")
+        problems.add("melds", f"at most {MAX_MELDS}, not {len(melds)}")
         melds = ()
-    read = [meld_from_pb(meld, ("melds", index), faults) for index, meld in enumerate(melds)]
+    read = [meld_from_pb(meld, ("melds", index), problems) for index, meld in enumerate(melds)]
     unplayed = side.unplayed_pots
     if len(unplayed) > POTS:
-        faults.add(("unplayed_pots",), f"at most {POTS} seats, not {len(unplayed)}")
-    faults.refuse()
+        problems.add("unplayed_pots", f"at most {POTS} seats, not {len(unplayed)}")
+    problems.raise_if_any()
     return Side(
         tuple([meld for meld in read if meld is not None]),
         side.pots_taken,

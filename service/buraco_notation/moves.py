@@ -63,8 +63,8 @@ def parse_move(text: str) -> Move:
     move = read_move(cursor, faults)
     if move is not None and not cursor.at_end:
         faults.expected(cursor.peek(), "nothing after the move")
-    faults.refuse()
-    assert move is not None, "a fault otherwise"
+    if move is None or faults:
+        raise faults.error()
     return move
 
 

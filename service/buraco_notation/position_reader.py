@@ -24,8 +24,8 @@ from buraco_rules import (
     Side,
     Turn,
     UndoStep,
-    deal_defects,
-    match_defects,
+    deal_problems,
+    match_problems,
 )
 
 LABELS: Final = (
@@ -65,9 +65,9 @@ class PositionReader:
         melded = [name for _, names in table for name in names]
         if rules is not None and faults:
             left_over(rules.jokers, [*melded, *named_in(lists)], faults)
-        faults.refuse()
+        faults.raise_if_any()
         filled = deal_out(readable.jokers, lists, melded, self._fields.end, faults)
-        faults.refuse()
+        faults.raise_if_any()
         deal = Deal(
             rules=readable,
             seats=seats,
@@ -82,9 +82,9 @@ class PositionReader:
             turn=turn,
             ending=ending,
         )
-        for defect in deal_defects(deal) if sound else ():
-            self._fields.fault(defect.field, defect.problem)
-        faults.refuse()
+        for path, problem in deal_problems(deal) if sound else ():
+            self._fields.fault(path, problem)
+        faults.raise_if_any()
         return deal
 
     # ---- what the deal is of -----------------------------------------------------------------------------
@@ -127,8 +127,8 @@ class PositionReader:
         }
         faults = len(self._faults)
         match = Match(**fields.keywords(cursor, "match", keywords))
-        for defect in match_defects(match, seats) if len(self._faults) == faults else ():
-            fields.fault(f"match.{defect.field}", defect.problem)
+        for path, problem in match_problems(match, seats) if len(self._faults) == faults else ():
+            fields.fault(f"match.{path}", problem)
         return match
 
     def _score(self, cursor: Cursor) -> int:

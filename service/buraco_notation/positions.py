@@ -72,7 +72,7 @@ def format_position(deal: Deal, *, lines: bool = False) -> str:
 def parse_position(text: str, *, sound: bool = True) -> Deal:
     """The deal that a text tells of. Raises NotationFaults, which name all that is wrong and where.
 
-    Where the text is in order, the position is judged as `soundness.deal_defects` does; `sound=False` leaves that out.
+    Where the text is in order, the position is judged by `buraco_rules.deal_problems`; `sound=False` leaves that out.
 
     >>> parse_position("rules: open | hand 0: 3h 4h 4h 4h")
     Traceback (most recent call last):

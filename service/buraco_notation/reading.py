@@ -5,9 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from buraco_notation.cards import CARD_BY_TEXT
-
-MAX_FAULTS: Final = 100
-"""Faults told of one text; those after them are left out."""
+from buraco_rules import MAX_PROBLEMS
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,10}\Z")
 _ESCAPE: Final = re.compile(r"\\(?:u[0-9a-f]{4}|U000[0-9a-f]{5}|U0010[0-9a-f]{4}|[^uU\n])")
@@ -43,7 +41,11 @@ class Token(NamedTuple):
 
 
 class Faults:
-    """Collects the faults of a text while it is read, so that all are told at once."""
+    """Collects what is wrong with a text while it is read, so that all of it is reported at once.
+
+    It is not the rules' collector: problems of a text are found in any order, some by two readers, and each is reported
+    once, in the order of the text, the first MAX_PROBLEMS of them.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -61,10 +63,14 @@ class Faults:
         """A token is not what should stand there."""
         self.add(at, f"expected {what}, not {shown(at.text)}" if at.text.strip() else f"expected {what}")
 
-    def refuse(self) -> None:
-        """Raise NotationFaults if there is any fault."""
+    def error(self) -> NotationFaults:
+        """Return the error that reports all problems."""
+        return NotationFaults([self._placed(*found) for found in sorted(self._found)[:MAX_PROBLEMS]])
+
+    def raise_if_any(self) -> None:
+        """Raise NotationFaults if there is any problem."""
         if self._found:
-            raise NotationFaults([self._placed(*found) for found in sorted(self._found)[:MAX_FAULTS]])
+            raise self.error()
 
     def _placed(self, start: int, width: int, problem: str) -> Fault:
         line_start = self._text.rfind("\n", 0, start) + 1

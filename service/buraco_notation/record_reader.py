@@ -22,8 +22,8 @@ from buraco_rules import (
     Move,
     RuleSet,
     TakePile,
-    match_defects,
-    record_defects,
+    match_problems,
+    record_problems,
 )
 from buraco_rules.cards import ACE
 
@@ -96,22 +96,19 @@ class RecordReader:
         for section in self._deals:
             deal = self._deal(section, seats)
             deals.append(deal)
-            for defect in match_defects(Match(deal.deal_number, deal.scores, starter, target), seats):
-                self._fault(section, defect.field, defect.problem)
+            for path, problem in match_problems(Match(deal.deal_number, deal.scores, starter, target), seats):
+                self._fault(section, path, problem)
             for index, seat in enumerate(section.turns):
                 due = (starter + deal.deal_number - 1 + index) % seats
                 if seat.text != str(due):
                     faults.expected(seat, f"seat {due}, whose turn it is")
-        faults.refuse()
-        assert rules is not None, "a fault otherwise"
+        if rules is None or faults:
+            raise faults.error()
         record = MatchRecord(rules, seats, target, starter, tuple(deals), players)
-        for flaw in record_defects(record) if verify else ():
-            section = self._deals[flaw.deal]
-            if flaw.move is None:
-                self._fault(section, flaw.field, flaw.problem)
-            else:
-                self._faults.add(self._place_of(section, flaw.move), flaw.problem)
-        faults.refuse()
+        for path, problem in record_problems(record) if verify else ():
+            deal_index, _, field = path.removeprefix("deals[").partition("].")
+            self._fault(self._deals[int(deal_index)], field, problem)
+        faults.raise_if_any()
         return record
 
     # ---- headers and turns -------------------------------------------------------------------------------
@@ -305,9 +302,12 @@ class RecordReader:
     # ---- where something stands --------------------------------------------------------------------------
 
     def _fault(self, section: _Section, field: str, problem: str) -> None:
-        """What is wrong with a field of a record or match, told at the header that gives it."""
-        name = _FIELDS[field.partition("[")[0]]
-        header = section.headers.get(name) or self._match.headers.get(name)
+        """Add what is wrong with a move, or with another field of a record or match at the header that gives it."""
+        name, _, index = field.partition("[")
+        if name == "moves":
+            self._faults.add(self._place_of(section, int(index.removesuffix("]"))), problem)
+            return
+        header = section.headers.get(_FIELDS[name]) or self._match.headers.get(_FIELDS[name])
         at = section.start if header is None else header.values[0] if header.values else header.name
         self._faults.add(at, problem)
 

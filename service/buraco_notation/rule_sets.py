@@ -20,9 +20,9 @@ from buraco_rules import (
     OpeningMinimum,
     PotBy,
     RuleSet,
-    RuleSetError,
     StockEnd,
     Tie,
+    ValidationError,
     WildEnd,
     WildMoves,
 )
@@ -69,8 +69,8 @@ def parse_rule_set(text: str) -> RuleSet:
     rules = read_rule_set(cursor, faults)
     if not cursor.at_end:
         faults.expected(cursor.peek(), "nothing more")
-    faults.refuse()
-    assert rules is not None, "a fault otherwise"
+    if rules is None or faults:
+        raise faults.error()
     return rules
 
 
@@ -90,10 +90,9 @@ def read_rule_set(cursor: Cursor, faults: Faults) -> RuleSet | None:
     values[_OPENING] = _opening(base, given, faults)
     try:
         return replace(base, **values)
-    except RuleSetError as error:
-        for defect in error.defects:
-            at = given[defect.option][0] if defect.option in given else name
-            faults.add(at, f"{defect.option}: {defect.problem}")
+    except ValidationError as error:
+        for option, problem in error.problems:
+            faults.add(given[option][0] if option in given else name, f"{option}: {problem}")
         return None
 
 

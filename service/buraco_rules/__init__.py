@@ -29,21 +29,21 @@ from buraco_rules.play.legal_moves import legal_moves, normal_move
 from buraco_rules.play.seat_view import view_of
 from buraco_rules.play.undo import undo
 from buraco_rules.presets import BEYOND_SOURCES, FROM_SOURCES, PRESETS, PRESETS_BY_ID
-from buraco_rules.replay import DealRecord, MatchRecord, Step, normal_record, record_deal, record_defects, replay_deal
+from buraco_rules.problems import MAX_PROBLEMS, Path, Problem, Problems, ValidationError, join_path
+from buraco_rules.replay import DealRecord, MatchRecord, Step, normal_record, record_deal, record_problems, replay_deal
 from buraco_rules.rule_sets import (
     CloseBy,
     OpeningMinimum,
     PotBy,
     RuleSet,
-    RuleSetError,
     StockEnd,
     Tie,
     WildEnd,
     WildMoves,
 )
 from buraco_rules.scores import DealScore, ScoreLine, ScoreLineKind, SideScore
-from buraco_rules.shuffle import SEED_BYTES, commitment, mixed_seed, seed_defects, server_seed
-from buraco_rules.validation.positions import deal_defects, match_defects
+from buraco_rules.shuffle import SEED_BYTES, commitment, mixed_seed, seed_problems, server_seed
+from buraco_rules.validation.positions import deal_problems, match_problems
 from buraco_rules.view import NextAction, SideView, View
 from buraco_rules.violations import VIOLATION_TEXT, IllegalMove, Violation
 
@@ -52,6 +52,7 @@ __all__ = [
     "BURACO_SIZE",
     "FROM_SOURCES",
     "HAND_SIZE",
+    "MAX_PROBLEMS",
     "MAX_UNDO_STEPS",
     "POTS",
     "PRESETS",
@@ -80,10 +81,12 @@ __all__ = [
     "MoveWild",
     "NextAction",
     "OpeningMinimum",
+    "Path",
     "Phase",
     "PotBy",
+    "Problem",
+    "Problems",
     "RuleSet",
-    "RuleSetError",
     "ScoreLine",
     "ScoreLineKind",
     "Side",
@@ -95,6 +98,7 @@ __all__ = [
     "Tie",
     "Turn",
     "UndoStep",
+    "ValidationError",
     "View",
     "Violation",
     "WildEnd",
@@ -104,17 +108,18 @@ __all__ = [
     "buraco_points",
     "card_points",
     "commitment",
-    "deal_defects",
     "deal_first",
     "deal_match",
+    "deal_problems",
     "discard_violation",
     "draw_violation",
     "emptied",
     "has_pot_left",
+    "join_path",
     "legal_lays",
     "legal_moves",
     "make_meld",
-    "match_defects",
+    "match_problems",
     "match_result",
     "meld_book",
     "mixed_seed",
@@ -124,10 +129,10 @@ __all__ = [
     "outcome_of",
     "payouts",
     "record_deal",
-    "record_defects",
+    "record_problems",
     "replay_deal",
     "score_deal",
-    "seed_defects",
+    "seed_problems",
     "server_seed",
     "table_points",
     "undo",

@@ -11,9 +11,10 @@ from buraco_rules.match.scoring import score_deal
 from buraco_rules.moves import Move
 from buraco_rules.play.apply import apply
 from buraco_rules.play.legal_moves import normal_move
+from buraco_rules.problems import Problem
 from buraco_rules.rule_sets import RuleSet
-from buraco_rules.shuffle import commitment, seed_defects
-from buraco_rules.validation.positions import match_defects
+from buraco_rules.shuffle import commitment, seed_problems
+from buraco_rules.validation.positions import match_problems
 from buraco_rules.violations import VIOLATION_TEXT, IllegalMove
 
 
@@ -62,18 +63,6 @@ class Step(NamedTuple):
     events: tuple[Event, ...]
 
 
-class RecordDefect(NamedTuple):
-    """Something in a record that does not agree with the rest of it."""
-
-    deal: int
-    """Index of the deal in the record."""
-    move: int | None
-    """Index of the move in the deal; None for what does not lie with a move."""
-    field: str
-    """The field of the deal at fault; empty for a move."""
-    problem: str
-
-
 def record_deal(
     dealt: Deal,
     seed: bytes,
@@ -109,8 +98,8 @@ def dealt_again(record: MatchRecord, deal: DealRecord) -> Deal:
     """The deal as it was dealt. Raises ValueError for numbers of seats, deals or bytes that no deal has."""
     match = Match(deal.deal_number, deal.scores, record.starter, record.target_score)
     if record.seats in (2, 4):
-        for defect in match_defects(match, record.seats):
-            raise ValueError(f"{defect.field}: {defect.problem}")
+        for path, problem in match_problems(match, record.seats):
+            raise ValueError(f"{path}: {problem}")
     return deal_match(record.rules, record.seats, deal.seed, match)[0]
 
 
@@ -132,56 +121,54 @@ def normal_record(record: MatchRecord) -> MatchRecord:
     return record._replace(deals=tuple(deals))
 
 
-def record_defects(record: MatchRecord) -> tuple[RecordDefect, ...]:
-    """All that is wrong with a record: seeds that do not fit together, illegal moves, another result than it states.
+def record_problems(record: MatchRecord) -> tuple[Problem, ...]:
+    """Return all that is wrong with a record: seeds that do not match, illegal moves, another result than it states.
 
-    Of a deal with a move that is illegal only that is told.
+    Paths are `deals[0].scores` or `deals[0].moves[5]`; of a deal only the first illegal move is reported.
     """
-    return tuple([defect for index in range(len(record.deals)) for defect in _deal_defects(record, index)])
+    return tuple([problem for index in range(len(record.deals)) for problem in _deal_problems(record, index)])
 
 
-def _deal_defects(record: MatchRecord, index: int) -> Iterator[RecordDefect]:
-    deal = record.deals[index]
+def _deal_problems(record: MatchRecord, index: int) -> Iterator[Problem]:
+    deal, path = record.deals[index], f"deals[{index}]"
     server_seed = deal.seed if deal.server_seed is None else deal.server_seed
-    for field, problem in seed_defects(deal.seed, deal.commitment, server_seed, deal.entropies):
-        yield RecordDefect(index, None, field, problem)
+    for field, problem in seed_problems(deal.seed, deal.commitment, server_seed, deal.entropies):
+        yield Problem(f"{path}.{field}", problem)
     try:
         end = dealt_again(record, deal)
     except ValueError as error:
-        yield RecordDefect(index, None, "deal_number", str(error))
+        yield Problem(f"{path}.deal_number", str(error))
         return
     for place, move in enumerate(deal.moves):
         try:
             end, _ = apply(end, move)
         except IllegalMove as illegal:
             words = "; ".join([VIOLATION_TEXT[violation] for violation in illegal.violations])
-            yield RecordDefect(index, place, "", f"illegal: {words}")
+            yield Problem(f"{path}.moves[{place}]", f"illegal: {words}")
             return
     if end.phase is not Phase.OVER:
-        yield RecordDefect(index, len(deal.moves), "", "the deal is not over with its last move")
+        yield Problem(f"{path}.moves[{len(deal.moves)}]", "the deal is not over with its last move")
         return
-    yield from _result_defects(record, index, end)
+    yield from _result_problems(record, index, end)
 
 
-def _result_defects(record: MatchRecord, index: int, end: Deal) -> Iterator[RecordDefect]:
-    deal = record.deals[index]
+def _result_problems(record: MatchRecord, index: int, end: Deal) -> Iterator[Problem]:
+    deal, path = record.deals[index], f"deals[{index}]"
     if deal.ending is not end.ending:
-        yield RecordDefect(index, None, "ending", f"the deal ends otherwise: {end.ending.name.lower()}")
+        yield Problem(f"{path}.ending", f"the deal ends otherwise: {end.ending.name.lower()}")
     if deal.points != _points(end):
-        yield RecordDefect(index, None, "points", "the deal counts {} and {}".format(*_points(end)))
+        yield Problem(f"{path}.points", "the deal counts {} and {}".format(*_points(end)))
     if index + 1 == len(record.deals):
         return
-    following = record.deals[index + 1]
+    following, path = record.deals[index + 1], f"deals[{index + 1}]"
     if match_result(end) is not None:
-        yield RecordDefect(index + 1, None, "deal_number", "the match is over with the deal before (R10.1)")
+        yield Problem(f"{path}.deal_number", "the match is over with the deal before (R10.1)")
         return
     due = next_match(end)
     if following.deal_number != due.deal_number:
-        yield RecordDefect(index + 1, None, "deal_number", f"deal {due.deal_number} follows here")
+        yield Problem(f"{path}.deal_number", f"deal {due.deal_number} follows here")
     if following.scores != due.scores:
-        yield RecordDefect(
-            index + 1, None, "scores", "the scores after the deal before are {} and {}".format(*due.scores)
-        )
+        yield Problem(f"{path}.scores", "the scores after the deal before are {} and {}".format(*due.scores))
 
 
 def _points(deal: Deal) -> tuple[int, int]:

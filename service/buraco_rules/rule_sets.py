@@ -1,7 +1,7 @@
 """A rule set is data: one frozen record of options, named as in the rules (R-numbers beside them).
 
 No code asks for a rule set by name; it reads options. A record that contradicts itself cannot be built: every
-inconsistency is named at once in `RuleSetError`.
+inconsistency is named at once in `ValidationError`.
 """
 
 import re
@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Final
 
 from buraco_rules.cards import ACE, FACES, JOKER, RANK, TWO
+from buraco_rules.problems import Problem, ValidationError
 
 
 class WildMoves(IntEnum):
@@ -82,22 +83,6 @@ class OpeningMinimum:
     """Whether a turn without an attempt fails too, as the sources say to the letter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Defect:
-    """One inconsistency of a rule set: the option at fault and what is wrong with it."""
-
-    option: str
-    problem: str
-
-
-class RuleSetError(ValueError):
-    """A record of options contradicts itself; `defects` names every inconsistency."""
-
-    def __init__(self, defects: tuple[Defect, ...]) -> None:
-        super().__init__("; ".join(f"{defect.option}: {defect.problem}" for defect in defects))
-        self.defects = defects
-
-
 @dataclass(frozen=True)
 class RuleSet:
     """The options of one way to play; the fields are the options of the rules by their names there."""
@@ -146,9 +131,9 @@ class RuleSet:
 
     def __post_init__(self) -> None:
         """Refuse an inconsistent record; derive the card values."""
-        defects = tuple(_defects(self))
-        if defects:
-            raise RuleSetError(defects)
+        problems = tuple(_problems(self))
+        if problems:
+            raise ValidationError(problems)
         object.__setattr__(self, "values", (0, *(self._value(card) for card in FACES)))
         options = [getattr(self, option.name) for option in fields(self) if option.compare]
         object.__setattr__(self, "_hash", hash(tuple(options)))
@@ -196,43 +181,43 @@ _ENUMS = {
 }
 
 
-def _defects(rules: RuleSet) -> Iterator[Defect]:
+def _problems(rules: RuleSet) -> Iterator[Problem]:
     if len(rules.id) > 64 or not _ID.match(rules.id):
-        yield Defect("id", "lower-case words joined by hyphens, at most 64 characters")
+        yield Problem("id", "lower-case words joined by hyphens, at most 64 characters")
     if not 1 <= len(rules.display_name) <= 100 or not rules.display_name.isprintable():
-        yield Defect("display_name", "1 to 100 printable characters")
+        yield Problem("display_name", "1 to 100 printable characters")
     for option, kind in _ENUMS.items():
         if not isinstance(getattr(rules, option), kind):
-            yield Defect(option, "must be one of " + ", ".join(member.name for member in kind))
+            yield Problem(option, "must be one of " + ", ".join(member.name for member in kind))
     for option, (low, high) in _LIMITS.items():
         if not low <= getattr(rules, option) <= high:
-            yield Defect(option, f"must be {low} to {high}")
+            yield Problem(option, f"must be {low} to {high}")
     if rules.jokers not in (0, 4):
-        yield Defect("jokers", "must be 0 or 4")
+        yield Problem("jokers", "must be 0 or 4")
     if len(rules.usual_targets) > 16 or not all(0 <= target <= 1_000_000 for target in rules.usual_targets):
-        yield Defect("usual_targets", "at most 16 targets of 0 to 1000000")
+        yield Problem("usual_targets", "at most 16 targets of 0 to 1000000")
     if rules.opening_minimum is not None:
         for option, (low, high) in _OPENING_LIMITS.items():
             if not low <= getattr(rules.opening_minimum, option) <= high:
-                yield Defect(f"opening_minimum.{option}", f"must be {low} to {high}")
+                yield Problem(f"opening_minimum.{option}", f"must be {low} to {high}")
     yield from _contradictions(rules)
 
 
-def _contradictions(rules: RuleSet) -> Iterator[Defect]:
+def _contradictions(rules: RuleSet) -> Iterator[Problem]:
     """Options that can have no effect, or defeat each other."""
     if rules.value_joker and not rules.jokers:
-        yield Defect("value_joker", "there are no jokers")
+        yield Problem("value_joker", "there are no jokers")
     if not rules.sets:
         for option in ("set_of_twos", "one_set_per_rank", "no_wild_on_full_set", "semi_clean_sets"):
             if getattr(rules, option):
-                yield Defect(option, "sets are not allowed")
+                yield Problem(option, "sets are not allowed")
     if not rules.semi_clean:
         for option in ("semi_clean_sets", "semi_clean_end_wild"):
             if getattr(rules, option):
-                yield Defect(option, "semi-clean buracos are not valued")
+                yield Problem(option, "semi-clean buracos are not valued")
     if rules.ace_to_ace and not rules.two_aces:
-        yield Defect("ace_to_ace", "a run may not hold an ace at both ends")
+        yield Problem("ace_to_ace", "a run may not hold an ace at both ends")
     if rules.twos_buraco_wins and not rules.set_of_twos:
-        yield Defect("twos_buraco_wins", "2s may not form a set")
+        yield Problem("twos_buraco_wins", "2s may not form a set")
     if rules.close_discard_wild and rules.close_by is CloseBy.FLIGHT:
-        yield Defect("close_discard_wild", "no discard closes a deal")
+        yield Problem("close_discard_wild", "no discard closes a deal")

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
+from buraco_rules.problems import Problem
+
 SEED_BYTES: Final = 32
 _WORDS: Final = 1 << 32
 
@@ -61,17 +63,15 @@ def mixed_seed(server_seed: bytes, entropies: Sequence[bytes]) -> bytes:
     return sha256(server_seed + b"".join([len(part).to_bytes(4, "big") + part for part in entropies])).digest()
 
 
-def seed_defects(
-    seed: bytes, committed: bytes, server_seed: bytes, entropies: Sequence[bytes]
-) -> Iterator[tuple[str, str]]:
+def seed_problems(seed: bytes, committed: bytes, server_seed: bytes, entropies: Sequence[bytes]) -> Iterator[Problem]:
     """What does not fit together of a deal's seed, the commitment to the server's, that and the players' entropy.
 
-    Each defect as the field at fault, "commitment" or "seed", and what is wrong with it.
+    Paths are "commitment" and "seed".
     """
     if commitment(server_seed) != committed:
-        yield "commitment", "not SHA-256 of the seed that was committed to"
+        yield Problem("commitment", "not SHA-256 of the seed that was committed to")
     if mixed_seed(server_seed, entropies) != seed:
-        yield "seed", "not that of the server mixed with the players' entropy"
+        yield Problem("seed", "not that of the server mixed with the players' entropy")
 
 
 def _words(seed: bytes) -> Iterator[int]:

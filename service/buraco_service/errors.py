@@ -15,6 +15,8 @@ import grpc
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
+from buraco_rules import Problem
+
 DOMAIN = "buraco"
 DETAILS_KEY = "grpc-status-details-bin"
 TABLE_TOO_NEW = "TABLE_TOO_NEW"
@@ -28,14 +30,6 @@ _NOT_SOON = 3600.0
 _FRAMING = 4
 
 _Violation = TypeVar("_Violation", bound=Message)
-
-
-class FieldViolation(NamedTuple):
-    """A field of the request at fault: its path (`moves[2].cards`), what is wrong, and a stable reason or ""."""
-
-    field: str
-    description: str
-    reason: str = ""
 
 
 class PreconditionViolation(NamedTuple):
@@ -56,7 +50,7 @@ class ApiError(Exception):
         message: str,
         metadata: Mapping[str, str] | None = None,
         *,
-        field_violations: Sequence[FieldViolation] = (),
+        problems: Sequence[Problem] = (),
         precondition_violations: Sequence[PreconditionViolation] = (),
         retry_after: float | None = None,
     ) -> None:
@@ -65,26 +59,26 @@ class ApiError(Exception):
         self.reason = reason
         self.message = _clipped(message)
         self.metadata: Mapping[str, str] = {key: _clipped(value) for key, value in (metadata or {}).items()}
-        self.field_violations = tuple(field_violations)
+        self.problems = tuple(problems)
         self.precondition_violations = tuple(precondition_violations)
         self.retry_after = retry_after
 
 
 def invalid_argument(
-    violations: Iterable[FieldViolation],
+    problems: Iterable[Problem],
     *,
     reason: str = "REQUEST_INVALID",
     metadata: Mapping[str, str] | None = None,
 ) -> ApiError:
     """A malformed request, with every field at fault (INVALID_ARGUMENT)."""
-    found = tuple(violations)
-    message = "; ".join(f"{violation.field}: {violation.description}" for violation in found)
+    found = tuple(problems)
+    message = "; ".join([f"{path}: {problem}" for path, problem in found])
     return ApiError(
         grpc.StatusCode.INVALID_ARGUMENT,
         reason,
         message or "the request is malformed",
         metadata,
-        field_violations=found,
+        problems=found,
     )
 
 
@@ -228,14 +222,10 @@ def to_status(error: ApiError) -> status_pb2.Status:
         retry = error_details_pb2.RetryInfo()
         retry.retry_delay.FromMilliseconds(round(error.retry_after * 1000))
         status.details.add().Pack(retry)
-    if error.field_violations:
+    if error.problems:
         fields = [
-            error_details_pb2.BadRequest.FieldViolation(
-                field=_clipped(violation.field),
-                description=_clipped(violation.description),
-                reason=violation.reason,
-            )
-            for violation in error.field_violations
+            error_details_pb2.BadRequest.FieldViolation(field=_clipped(path), description=_clipped(problem))
+            for path, problem in error.problems
         ]
         request = error_details_pb2.BadRequest(field_violations=_fitting(fields, status))
         status.details.add().Pack(request)

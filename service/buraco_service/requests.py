@@ -4,51 +4,49 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from buraco_codec.fields import FieldErrors
 from buraco_codec.rule_sets import rule_set_from_pb
-from buraco_rules import PRESETS_BY_ID, RuleSet
-from buraco_service.errors import FieldViolation, invalid_argument
+from buraco_rules import PRESETS_BY_ID, Path, Problem, Problems, RuleSet
+from buraco_service.errors import ApiError, invalid_argument
 from buraco_service.observing.current_call import bind_table
 
 _T = TypeVar("_T")
+_D = TypeVar("_D")
 _UUID: Final = re.compile("[0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NO_TABLE_ID: Final = "32 letters and digits, as CreateTable gave it"
 
 
-class Problems:
-    """The faults of one request. The first kind of fault gives the reason."""
+class RequestProblems(Problems):
+    """Collects what is wrong with a request. The reason of the first problem is that of the error."""
 
     def __init__(self) -> None:
-        self._found: list[FieldViolation] = []
+        super().__init__()
         self._reason = "REQUEST_INVALID"
 
-    def add(self, field: str, problem: str, *, reason: str | None = None) -> None:
-        """One field and what is wrong with it."""
-        if reason is not None and not self._found:
+    def add(self, path: Path, problem: str, *, reason: str | None = None) -> None:
+        """Add a problem."""
+        if reason is not None and not self:
             self._reason = reason
-        self._found.append(FieldViolation(field, problem))
+        super().add(path, problem)
 
-    def check(self, field: str, holds: bool, problem: str) -> None:
-        """The field is at fault unless something holds of it."""
+    def check(self, path: Path, holds: bool, problem: str) -> None:
+        """Add a problem unless something holds of the field."""
         if not holds:
-            self.add(field, problem)
+            self.add(path, problem)
 
-    def collect(self, read: Callable[[], _T], otherwise: _T, path: str = "", *, reason: str | None = None) -> _T:
-        """What `read` gives; `otherwise` where it finds faults, which are added as seen from `path`."""
-        try:
-            return read()
-        except FieldErrors as faults:
-            for field, problem in faults.under(path).errors:
-                self.add(field, problem, reason=reason)
-            return otherwise
+    def collect(self, read: Callable[[], _T], otherwise: _D, path: Path = "", *, reason: str | None = None) -> _T | _D:
+        """As `Problems.collect`, with a reason for what is wrong."""
+        is_first = not self
+        value = super().collect(read, otherwise, path)
+        if reason is not None and is_first and self:
+            self._reason = reason
+        return value
 
-    def refuse(self) -> None:
-        """Raise INVALID_ARGUMENT if there is any fault."""
-        if self._found:
-            raise invalid_argument(self._found, reason=self._reason)
+    def error(self) -> ApiError:
+        """Return INVALID_ARGUMENT with all problems."""
+        return invalid_argument(self._found, reason=self._reason)
 
 
-def requested_rules(request: Any, problems: Problems) -> RuleSet | None:
+def requested_rules(request: Any, problems: RequestProblems) -> RuleSet | None:
     """The preset or the house rules that the oneof `rules` of a request chooses; None where that is a fault."""
     which = request.WhichOneof("rules")
     if which == "rule_set":
@@ -68,11 +66,11 @@ def is_table_id(text: str) -> bool:
     return len(text) == 32 and text.isalnum() and text.isascii()
 
 
-def table_id_of(text: str, problems: Problems | None = None) -> str:
+def table_id_of(text: str, problems: RequestProblems | None = None) -> str:
     """A table's id, which the call's log lines carry from here on; without `problems` a fault is refused at once."""
     if not is_table_id(text):
         if problems is None:
-            raise invalid_argument([FieldViolation("table_id", _NO_TABLE_ID)])
+            raise invalid_argument([Problem("table_id", _NO_TABLE_ID)])
         problems.add("table_id", _NO_TABLE_ID)
         return ""
     bind_table(text)
@@ -84,7 +82,7 @@ def request_uuid(text: str) -> str | None:
     return text.replace("-", "").lower() if _UUID.fullmatch(text) else None
 
 
-def request_id_of(text: str, problems: Problems) -> str:
+def request_id_of(text: str, problems: RequestProblems) -> str:
     """The id of a mutating request."""
     found = request_uuid(text)
     if found is None:
@@ -92,7 +90,7 @@ def request_id_of(text: str, problems: Problems) -> str:
     return found or ""
 
 
-def page_size_of(asked: int, default: int, most: int, problems: Problems) -> int:
+def page_size_of(asked: int, default: int, most: int, problems: RequestProblems) -> int:
     """The size of a page; 0 asks for the default."""
     problems.check("page_size", asked <= most, f"at most {most}")
     return asked or default

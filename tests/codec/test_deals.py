@@ -10,11 +10,24 @@ from hypothesis import strategies as st
 
 from buraco.v1 import deal_pb2
 from buraco_codec.deals import deal_from_pb
-from buraco_codec.fields import MAX_FAULTS, FieldError, FieldErrors, Untyped
+from buraco_codec.fields import Untyped
 from buraco_codec.melds import meld_to_pb
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.snapshots import match_to_pb, snapshot_to_pb
-from buraco_rules import PRESETS, PRESETS_BY_ID, Deal, Phase, RuleSet, Turn, UndoStep, apply, legal_moves
+from buraco_rules import (
+    MAX_PROBLEMS,
+    PRESETS,
+    PRESETS_BY_ID,
+    Deal,
+    Phase,
+    Problem,
+    RuleSet,
+    Turn,
+    UndoStep,
+    ValidationError,
+    apply,
+    legal_moves,
+)
 from tests.rules.playouts import played, playout
 from tests.service.rules_server import cards_in, spoil
 
@@ -68,9 +81,9 @@ def test_rules_may_be_kept_beside_the_snapshot() -> None:
     bare = snapshot_to_pb(deal, with_rules=False)
     assert not bare.HasField("rule_set")
     assert deal_from_pb(bare, deal.rules) == deal
-    with pytest.raises(FieldErrors) as caught:
+    with pytest.raises(ValidationError) as caught:
         deal_from_pb(bare)
-    assert caught.value.errors == (("rule_set", "must be given"),)
+    assert caught.value.problems == (("rule_set", "must be given"),)
 
 
 def test_hands_come_in_any_order() -> None:
@@ -200,10 +213,10 @@ def test_malformed_snapshots_are_refused(name: str, rich: Deal) -> None:
     change, fields = BAD[name]
     message = snapshot_to_pb(rich)
     change(message)
-    with pytest.raises(FieldErrors) as caught:
+    with pytest.raises(ValidationError) as caught:
         deal_from_pb(message)
-    assert {error.field for error in caught.value.errors} == fields
-    assert all(error.problem for error in caught.value.errors)
+    assert {problem.path for problem in caught.value.problems} == fields
+    assert all(problem.problem for problem in caught.value.problems)
 
 
 def test_all_faults_are_told(rich: Deal) -> None:
@@ -214,9 +227,9 @@ def test_all_faults_are_told(rich: Deal) -> None:
     message.deal.stock[0] = 0
     message.deal.sides[1].melds[0].cards[1] = 54
     message.deal.ending = 9
-    with pytest.raises(FieldErrors) as caught:
+    with pytest.raises(ValidationError) as caught:
         deal_from_pb(message)
-    assert [error.field for error in caught.value.errors] == [
+    assert [problem.path for problem in caught.value.problems] == [
         "rule_set.jokers",
         "match.scores",
         "deal.stock[0]",
@@ -225,9 +238,9 @@ def test_all_faults_are_told(rich: Deal) -> None:
     ]
     message.deal.stock[:] = [0] * 108
     message.deal.pile[:] = [0] * 108
-    with pytest.raises(FieldErrors) as caught:
+    with pytest.raises(ValidationError) as caught:
         deal_from_pb(message)
-    assert len(caught.value.errors) == MAX_FAULTS
+    assert len(caught.value.problems) == MAX_PROBLEMS
 
 
 def test_large_melds_and_sides_are_read_too() -> None:
@@ -239,12 +252,12 @@ def test_large_melds_and_sides_are_read_too() -> None:
     assert meld_to_pb(meld).cards == [1] * 108
 
 
-def read(message: deal_pb2.Snapshot) -> tuple[Deal | None, tuple[FieldError, ...]]:
+def read(message: deal_pb2.Snapshot) -> tuple[Deal | None, tuple[Problem, ...]]:
     """The deal of a snapshot, or its faults."""
     try:
         return deal_from_pb(message), ()
-    except FieldErrors as errors:
-        return None, errors.errors
+    except ValidationError as error:
+        return None, error.problems
 
 
 @settings(deadline=None, database=None, derandomize=True, max_examples=400)
@@ -269,7 +282,7 @@ def test_corrupt_bytes_are_read_or_refused(seed: int, data: st.DataObject) -> No
         stored[place] = data.draw(st.integers(0, 255))
     try:
         deal = deal_from_pb(Snapshot.FromString(bytes(stored)))
-    except (DecodeError, FieldErrors):
+    except (DecodeError, ValidationError):
         return
     assert deal_from_pb(snapshot_to_pb(deal)) == deal
 
@@ -286,9 +299,9 @@ def test_snapshots_of_later_versions_are_refused(place: str) -> None:
     for name in filter(None, place.split(".")):
         part = getattr(part, name)
     (part[0] if place in ("deal.hands", "deal.sides") else part).MergeFromString(LATER)
-    with pytest.raises(FieldErrors) as refused:
+    with pytest.raises(ValidationError) as refused:
         deal_from_pb(Snapshot.FromString(later.SerializeToString()))
-    assert refused.value.errors == (("", "says what this version does not know: ask a later one"),)
+    assert refused.value.problems == (("", "says what this version does not know: ask a later one"),)
 
 
 def test_play_goes_on_from_what_was_read() -> None:

@@ -5,7 +5,6 @@ import pytest
 
 import buraco_rules as rules
 from buraco.v1 import card_pb2, deal_pb2, move_pb2, rule_set_pb2, score_pb2, view_pb2
-from buraco_codec.fields import MAX_FAULTS, Faults, FieldErrors, joined
 from buraco_notation import parse_cards
 
 TWINS: list[tuple[type[IntEnum], Any]] = [
@@ -41,42 +40,3 @@ def test_cards_are_twins() -> None:
             assert parse_cards(rank_sign + suit_sign) == (card_pb2.Card.Value(f"CARD_{rank}_OF_{suit}"),)
     assert parse_cards("Jo") == (card_pb2.CARD_JOKER,)
     assert len(card_pb2.Card.values()) == 54
-
-
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ((), ""),
-        (("deal", "hands", 1, "cards", 3), "deal.hands[1].cards[3]"),
-        (("moves", 0, ""), "moves[0]"),
-        (("", "seat"), "seat"),
-        (("moves", 2, "[0].card"), "moves[2][0].card"),
-    ],
-)
-def test_paths(path: tuple[str | int, ...], text: str) -> None:
-    """A path reads as the fields would be written in code; empty names leave no trace."""
-    assert joined(path) == text
-
-
-def test_faults_are_told_together() -> None:
-    """All faults are in one error, in order, with what is wrong; without any nothing is raised."""
-    faults = Faults()
-    faults.refuse()
-    faults.add(("a", 1), "wrong")
-    faults.add_all(("b",), FieldErrors([("", "missing"), ("c", "too long")]))
-    with pytest.raises(FieldErrors) as caught:
-        faults.refuse()
-    assert caught.value.errors == (("a[1]", "wrong"), ("b", "missing"), ("b.c", "too long"))
-    assert str(caught.value) == "a[1]: wrong; b: missing; b.c: too long"
-    assert caught.value.under("top").errors[1] == ("top.b", "missing")
-
-
-def test_faults_are_bounded() -> None:
-    """A message that is all wrong does not make an endless error."""
-    faults = Faults()
-    for number in range(MAX_FAULTS + 10):
-        faults.add(("cards", number), "no card")
-    with pytest.raises(FieldErrors) as caught:
-        faults.refuse()
-    assert len(caught.value.errors) == MAX_FAULTS
-    assert caught.value.errors[0].field == "cards[0]"

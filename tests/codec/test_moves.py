@@ -4,9 +4,8 @@ from typing import Any
 import pytest
 
 from buraco.v1 import move_pb2
-from buraco_codec.fields import FieldErrors
 from buraco_codec.moves import MAX_MOVES, move_from_pb, move_to_pb, moves_from_pb
-from buraco_rules import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile, legal_moves
+from buraco_rules import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile, ValidationError, legal_moves
 from tests.rules.playouts import played
 
 MOVES: list[Move] = [
@@ -63,24 +62,24 @@ BAD: dict[str, tuple[Callable[[Any], None], set[str]]] = {
 def test_what_is_no_move_is_refused(name: str) -> None:
     """What cannot be read as a move is refused with the fields at fault."""
     change, fields = BAD[name]
-    with pytest.raises(FieldErrors) as caught:
+    with pytest.raises(ValidationError) as caught:
         move_from_pb(spoiled(change))
-    assert {error.field for error in caught.value.errors} == fields
-    assert all(error.problem for error in caught.value.errors)
+    assert {problem.path for problem in caught.value.problems} == fields
+    assert all(problem.problem for problem in caught.value.problems)
 
 
 def test_faults_of_all_moves_are_told() -> None:
     """The moves of a request are judged together; a fault tells which move it is in."""
     moves = [move_to_pb(DrawStock()), spoiled(BAD["no card"][0]), spoiled(BAD["nothing"][0])]
-    with pytest.raises(FieldErrors) as caught:
+    with pytest.raises(ValidationError) as caught:
         moves_from_pb(moves)
-    assert [error.field for error in caught.value.errors] == ["moves[1].discard.card", "moves[2]"]
+    assert [problem.path for problem in caught.value.problems] == ["moves[1].discard.card", "moves[2]"]
 
 
 @pytest.mark.parametrize("count", [0, MAX_MOVES + 1])
 def test_moves_are_bounded(count: int) -> None:
     """A request holds 1 to 256 moves."""
-    with pytest.raises(FieldErrors) as caught:
+    with pytest.raises(ValidationError) as caught:
         moves_from_pb([move_to_pb(DrawStock())] * count)
-    assert [error.field for error in caught.value.errors] == ["moves"]
+    assert [problem.path for problem in caught.value.problems] == ["moves"]
     assert moves_from_pb([move_to_pb(DrawStock())] * MAX_MOVES) == (DrawStock(),) * MAX_MOVES

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buraco.v1 import rule_set_pb2
-from buraco_codec.fields import FieldErrors
 from buraco_codec.rule_sets import rule_set_from_pb, rule_set_to_pb
-from buraco_rules import PRESETS, PRESETS_BY_ID, OpeningMinimum, RuleSet
+from buraco_rules import PRESETS, PRESETS_BY_ID, OpeningMinimum, RuleSet, ValidationError
 
 CLASSIC = PRESETS_BY_ID["buraco-plus-classic"]
 INDIRECT = PRESETS_BY_ID["professional-indirect"]
@@ -27,9 +26,9 @@ def house(base: RuleSet = CLASSIC, **changes: Any) -> rule_set_pb2.RuleSet:
 
 def faults(record: rule_set_pb2.RuleSet) -> dict[str, str]:
     """What is wrong with a record, by field."""
-    with pytest.raises(FieldErrors) as caught:
+    with pytest.raises(ValidationError) as caught:
         rule_set_from_pb(record)
-    return dict(caught.value.errors)
+    return dict(caught.value.problems)
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.id)
@@ -149,5 +148,5 @@ def read(record: rule_set_pb2.RuleSet) -> tuple[RuleSet | None, set[str]]:
     """The rule set of a record, or the fields at fault."""
     try:
         return rule_set_from_pb(record), set()
-    except FieldErrors as errors:
-        return None, {error.field.split(".")[0] for error in errors.errors}
+    except ValidationError as error:
+        return None, {problem.path.split(".")[0] for problem in error.problems}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final, NamedTuple
 
-from buraco_rules import Deal, IllegalMove, Move, Violation, apply_for, deal_defects, undo
+from buraco_rules import Deal, IllegalMove, Move, Violation, apply_for, deal_problems, undo
 
 STALE: Final = "REVISION_STALE"
 FINISHED: Final = "TABLE_FINISHED"
@@ -189,7 +189,7 @@ def _stored(model: _Model, stored: Deal | None) -> Iterator[str]:
     if stored != model.deals[-1]:
         yield "the stored deal is not what the log leads to"
     if stored is not None:
-        yield from [f"the stored deal is unsound: {defect.field}: {defect.problem}" for defect in deal_defects(stored)]
+        yield from [f"the stored deal is unsound: {path}: {problem}" for path, problem in deal_problems(stored)]
 
 
 def _acknowledged(

@@ -17,7 +17,7 @@ from buraco.v1 import table_service_pb2 as pb
 from buraco_bots.report import replay
 from buraco_codec.moves import move_from_pb
 from buraco_codec.rule_sets import rule_set_to_pb
-from buraco_rules import DrawStock, deal_defects
+from buraco_rules import DrawStock, deal_problems
 from buraco_service.stores.base import Commit
 from tests.faults.earlier.saying import said_of
 from tests.faults.later import LATER
@@ -79,7 +79,7 @@ async def test_plays_on(earlier: tuple[Replica, list[Any]]) -> None:
         for _ in range(150):
             table = await replica.table(table_id)
             assert table.deal is not None
-            assert deal_defects(table.deal) == ()
+            assert deal_problems(table.deal) == ()
             if table.result is not None or table.deal.match.deal_number > deals_before + 1:
                 break
             player = await _player(replica, table_id, table.deal.seat_to_move)

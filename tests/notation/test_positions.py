@@ -33,7 +33,7 @@ from buraco_rules import (
     UndoStep,
     WildEnd,
     WildMoves,
-    deal_defects,
+    deal_problems,
 )
 from buraco_rules.cards import deck
 from tests.rules.house_rules import house_rules
@@ -433,15 +433,15 @@ def test_unsound(text: str, problem: str) -> None:
 
 
 def test_as_soundness_says() -> None:
-    """A text is refused for exactly the defects that its deal has."""
+    """A text is refused for exactly the problems that its deal has."""
     for _, change in enumerate(
         (" | side 1: pots 2 opening 5", " | side 0: unplayed 1 0", " | turn: 2000 meld attempt")
     ):
         text = SHORT.replace("turn: seat 0 meld | ", "") + change
-        defects = deal_defects(parse_position(text, sound=False))
+        problems = deal_problems(parse_position(text, sound=False))
         told = [problem for _, _, problem in faults_of(text)]
-        assert len(defects) == len(told) > 0
-        assert all(any(problem.endswith(defect.problem) for problem in told) for defect in defects)
+        assert len(problems) == len(told) > 0
+        assert all(any(line.endswith(problem) for line in told) for _, problem in problems)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from buraco_rules import (
     normal_move,
     normal_record,
     record_deal,
-    record_defects,
+    record_problems,
     replay_deal,
     score_deal,
 )
@@ -258,7 +258,7 @@ def test_round_trip(rules: RuleSet, seats: int) -> None:
     text = format_record(record)
     assert parse_record(text) == record
     assert format_record(parse_record(text)) == text
-    assert record_defects(record) == ()
+    assert record_problems(record) == ()
     assert normal_record(record) == record
 
 
@@ -439,7 +439,7 @@ def test_record_that_does_not_fit_together() -> None:
         *(8, 9, heads["Deal"], heads["Scores"], heads["Seed"], heads["Commitment"]),
         *[line for word, line in found if word == "the"],
     }
-    assert {defect.field for defect in record_defects(broken)} >= {
+    assert {problem.path.partition(".")[2] for problem in record_problems(broken)} >= {
         *("commitment", "seed", "ending", "points", "deal_number", "scores"),
     }
 
@@ -450,12 +450,12 @@ def test_record_beyond_its_end() -> None:
     first, second = record.deals
     longer = first._replace(moves=(*first.moves, DrawStock(), Discard(1)))
     shorter = first._replace(moves=first.moves[:-1])
-    (defect,) = record_defects(record._replace(deals=(longer,)))
-    assert (defect.move, defect.problem) == (len(first.moves), "illegal: the deal is over (R3.2)")
-    (defect,) = record_defects(record._replace(deals=(shorter,)))
-    assert (defect.move, defect.problem) == (len(first.moves) - 1, "the deal is not over with its last move")
-    (defect, *_) = record_defects(record._replace(target_score=0))
-    assert (defect.deal, defect.problem) == (1, "the match is over with the deal before (R10.1)")
+    (found,) = record_problems(record._replace(deals=(longer,)))
+    assert found == (f"deals[0].moves[{len(first.moves)}]", "illegal: the deal is over (R3.2)")
+    (found,) = record_problems(record._replace(deals=(shorter,)))
+    assert found == (f"deals[0].moves[{len(first.moves) - 1}]", "the deal is not over with its last move")
+    (found, *_) = record_problems(record._replace(target_score=0))
+    assert found == ("deals[1].deal_number", "the match is over with the deal before (R10.1)")
     text = format_record(record._replace(deals=(shorter, second)))
     assert [told for _, _, told in faults_of(text)] == ["the deal is not over with its last move"]
 

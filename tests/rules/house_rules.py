@@ -10,9 +10,9 @@ from buraco_rules import (
     OpeningMinimum,
     PotBy,
     RuleSet,
-    RuleSetError,
     StockEnd,
     Tie,
+    ValidationError,
     WildEnd,
     WildMoves,
 )
@@ -71,8 +71,8 @@ def house_rules(draw: st.DrawFn) -> RuleSet:
     while True:
         try:
             return house(base, **options)
-        except RuleSetError as error:
+        except ValidationError as error:
             refusal = error
-        stated = {d.option: options.get(d.option, getattr(base, d.option)) for d in refusal.defects}
+        stated = {path: options.get(path, getattr(base, path)) for path, _ in refusal.problems}
         assert all(stated.values()), f"what is off cannot be at fault: {refusal}"
         options |= {option: type(value)(0) for option, value in stated.items()}

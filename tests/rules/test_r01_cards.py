@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from buraco_notation import parse_cards
-from buraco_rules import FROM_SOURCES, RuleSet, RuleSetError, ScoreLineKind, card_points, deal_first, score_deal
+from buraco_rules import FROM_SOURCES, RuleSet, ScoreLineKind, ValidationError, card_points, deal_first, score_deal
 from buraco_rules.cards import JOKER, deck
 from tests.rules.positions import CLASSIC, OPEN, all_cards, house, position
 
@@ -34,9 +34,9 @@ def test_two_decks(rules: RuleSet) -> None:
 @pytest.mark.parametrize("jokers", [-1, 1, 2, 3, 5, 8])
 def test_other_numbers_of_jokers(jokers: int) -> None:
     """R1.1: a rule set with other than no or four jokers is refused."""
-    with pytest.raises(RuleSetError) as refusal:
+    with pytest.raises(ValidationError) as refusal:
         house(CLASSIC, jokers=jokers)
-    assert "jokers" in {defect.option for defect in refusal.value.defects}
+    assert "jokers" in {problem.path for problem in refusal.value.problems}
 
 
 @pytest.mark.parametrize("rules", FROM_SOURCES, ids=lambda rules: rules.id)

@@ -13,9 +13,9 @@ from buraco_rules import (
     OpeningMinimum,
     PotBy,
     RuleSet,
-    RuleSetError,
     StockEnd,
     Tie,
+    ValidationError,
     WildEnd,
     WildMoves,
 )
@@ -161,9 +161,9 @@ def test_display_names() -> None:
 )
 def test_out_of_range(options: dict[str, object], at_fault: set[str]) -> None:
     """An option outside its range is refused by its name."""
-    with pytest.raises(RuleSetError) as refusal:
+    with pytest.raises(ValidationError) as refusal:
         replace(CLASSIC, **options)  # type: ignore[arg-type]
-    assert {defect.option for defect in refusal.value.defects} == at_fault
+    assert {problem.path for problem in refusal.value.problems} == at_fault
 
 
 @pytest.mark.parametrize(
@@ -183,16 +183,16 @@ def test_out_of_range(options: dict[str, object], at_fault: set[str]) -> None:
 )
 def test_contradictions(base: RuleSet, options: dict[str, object], at_fault: set[str]) -> None:
     """Options that can have no effect beside the others are refused by name."""
-    with pytest.raises(RuleSetError) as refusal:
+    with pytest.raises(ValidationError) as refusal:
         house(base, **options)
-    assert {defect.option for defect in refusal.value.defects} == at_fault
+    assert {problem.path for problem in refusal.value.problems} == at_fault
 
 
 def test_every_inconsistency_is_named() -> None:
     """A record with several faults is refused with all of them at once, in its options and in its text."""
-    with pytest.raises(RuleSetError) as refusal:
+    with pytest.raises(ValidationError) as refusal:
         house(CLASSIC, jokers=3, value_two=-1, max_turns=0, twos_buraco_wins=True, sets=False, one_set_per_rank=True)
-    options = [defect.option for defect in refusal.value.defects]
+    options = [problem.path for problem in refusal.value.problems]
     assert set(options) == {"jokers", "value_two", "max_turns", "twos_buraco_wins", "one_set_per_rank"}
     assert all(option in str(refusal.value) for option in options)
 

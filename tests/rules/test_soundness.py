@@ -18,19 +18,19 @@ from buraco_rules import (
     MoveWild,
     OpeningMinimum,
     Phase,
+    Problem,
     RuleSet,
     Side,
     StockEnd,
     Turn,
     UndoStep,
     apply,
-    deal_defects,
+    deal_problems,
     legal_moves,
-    match_defects,
+    match_problems,
     undo,
 )
 from buraco_rules.cards import JOKER
-from buraco_rules.validation.positions import DealDefect
 from tests.rules.playouts import played, playout
 from tests.rules.positions import CLASSIC, INDIRECT, OPEN, house, lay, lay_off, play, position
 
@@ -46,9 +46,9 @@ HOUSES = [
 
 def fields(deal: Deal) -> set[str]:
     """Where a position is at fault."""
-    defects = deal_defects(deal)
-    assert all(isinstance(defect, DealDefect) and defect.problem for defect in defects)
-    return {defect.field for defect in defects}
+    problems = deal_problems(deal)
+    assert all(isinstance(problem, Problem) and problem.problem for problem in problems)
+    return {problem.path for problem in problems}
 
 
 # ---- what play reaches -------------------------------------------------------------------------------
@@ -56,11 +56,11 @@ def fields(deal: Deal) -> set[str]:
 
 @pytest.mark.parametrize("seats", [2, 4])
 @pytest.mark.parametrize("rules", [*PRESETS, *HOUSES], ids=lambda rules: rules.id)
-def test_play_reaches_no_defect(rules: RuleSet, seats: int) -> None:
+def test_play_reaches_no_problem(rules: RuleSet, seats: int) -> None:
     """Every position of random deals is sound: under house rules too, with plays taken back, openings and ends."""
     for seed in range(2):
         for deal, _ in playout(rules, seats, seed):
-            assert deal_defects(deal) == ()
+            assert deal_problems(deal) == ()
 
 
 def test_wilds_moved_to_and_fro_are_sound() -> None:
@@ -68,11 +68,11 @@ def test_wilds_moved_to_and_fro_are_sound() -> None:
     deal = position(CLASSIC, hand="7c 8d", melds=["2d@5 6s 7s 8s"])
     for number in range(MAX_UNDO_STEPS + 10):
         deal = play(deal, MoveWild(0, 5 if number % 2 else 9))
-        assert deal_defects(deal) == ()
+        assert deal_problems(deal) == ()
     assert len(deal.turn.undo) == MAX_UNDO_STEPS
     while deal.turn.undo:
         deal, _ = undo(deal)
-        assert deal_defects(deal) == ()
+        assert deal_problems(deal) == ()
 
 
 def test_the_last_card_decides() -> None:
@@ -499,7 +499,7 @@ def unlike(cards: tuple[int, ...]) -> int:
 
 
 def matches(field: str, pattern: str, deal: Deal) -> bool:
-    """Whether a defect stands where it is looked for; `*` is any index."""
+    """Whether a problem is where it is looked for; `*` is any index."""
     wanted = pattern.format(seat=deal.seat_to_move, side=deal.seat_to_move & 1, newest=len(deal.turn.undo) - 1)
     start, _, end = wanted.partition("*")
     return field == wanted if "*" not in wanted else field.startswith(start) and field.endswith(end)
@@ -522,7 +522,7 @@ def test_unsound_positions_are_found(name: str) -> None:
     assert tried
 
 
-def test_all_defects_are_told() -> None:
+def test_all_problems_are_reported() -> None:
     """Everything that is wrong with a position is told at once."""
     deal = next(deal for deal, _ in played() if deal.turn.undo and deal.pots and len(deal.side.melds) > 1)
     number = deal.seat_to_move & 1
@@ -530,7 +530,7 @@ def test_all_defects_are_told() -> None:
     side = deal.side._replace(
         melds=(first._replace(buraco=BuracoKind.ROYAL), second._replace(stays_dirty=True), *others), pots_taken=2
     )
-    assert deal_defects(deal) == ()
+    assert deal_problems(deal) == ()
     spoiled = deal._replace(stock=deal.stock[1:], sides=deal.with_side(side), ending=Ending.STOCK)
     assert fields(spoiled) >= {
         "",
@@ -556,16 +556,16 @@ def test_cards_are_told_by_face() -> None:
     stock = list(deal.stock)
     for card in (1, 1):
         stock[stock.index(card)] = JOKER
-    assert deal_defects(deal._replace(stock=tuple(stock))) == (
-        DealDefect("", "missing of the 108 cards (R1.1): As x2"),
-        DealDefect("", "too many of the 108 cards (R1.1): Jo x2"),
+    assert deal_problems(deal._replace(stock=tuple(stock))) == (
+        Problem("", "missing of the 108 cards (R1.1): As x2"),
+        Problem("", "too many of the 108 cards (R1.1): Jo x2"),
     )
 
 
 def test_matches_are_judged_alone() -> None:
     """A match can be judged before its deal is dealt."""
-    assert match_defects(Match(2, (-300, 1200), 3, 2005), 4) == ()
-    assert {defect.field for defect in match_defects(Match(0, (-(10**10), 0), 3, 10**7), 2)} == {
+    assert match_problems(Match(2, (-300, 1200), 3, 2005), 4) == ()
+    assert {problem.path for problem in match_problems(Match(0, (-(10**10), 0), 3, 10**7), 2)} == {
         "deal_number",
         "scores[0]",
         "starter",
@@ -579,11 +579,11 @@ def test_a_buraco_of_twos_ends_the_match() -> None:
     running = position(INDIRECT, hand="7c 8d", melds=[twos])
     assert fields(running) == {"sides[0].melds"}
     deal = position(INDIRECT, hand=f"{twos} 7c 8d", scores=(1000, 0), required=75)
-    assert deal_defects(deal) == ()
+    assert deal_problems(deal) == ()
     won = play(deal, lay(twos))
     assert won.ending is Ending.TWOS_BURACO
     assert won.side.opening_required
-    assert deal_defects(won) == ()
+    assert deal_problems(won) == ()
 
 
 def test_a_dirty_buraco_may_come_home() -> None:
@@ -591,7 +591,7 @@ def test_a_dirty_buraco_may_come_home() -> None:
     deal = play(position(INDIRECT, hand="3c 7d 8d", melds=["4c 5c 6c 7c 8c 9c 2c@10!"]), lay_off(0, "3c"))
     (meld,) = deal.side.melds
     assert (meld.stays_dirty, meld.wild_index) == (True, None)
-    assert deal_defects(deal) == ()
+    assert deal_problems(deal) == ()
 
 
 # ---- what follows from soundness ---------------------------------------------------------------------
@@ -613,7 +613,7 @@ def positions_with_other_cards(rng: random.Random) -> Iterator[Deal]:
     deals = [deal for deal, _ in played()]
     while True:
         deal = shuffled(rng.choice(deals), rng)
-        if not deal_defects(deal):
+        if not deal_problems(deal):
             yield deal
 
 
@@ -630,5 +630,5 @@ def test_a_sound_position_stays_sound() -> None:
             moves = legal_moves(deal)
             assert moves, deal
             deal, _ = apply(deal, rng.choice(moves))
-            assert deal_defects(deal) == (), deal
+            assert deal_problems(deal) == (), deal
     assert ended

@@ -1,6 +1,6 @@
 """Whether a position could have come from play: all that is wrong with it, found at once.
 
-Positions reached by `turn.apply` have no defect. Those from elsewhere are judged here before anything is done with
+Positions reached by `turn.apply` have no problem. Those from elsewhere are judged here before anything is done with
 them, for the rest of this package relies on what is checked here. How a position came about is not asked where it has
 left no trace: cards may have been dealt by hand.
 """
@@ -8,13 +8,14 @@ left no trace: cards may have been dealt by hand.
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 from buraco_rules.cards import CARD_TEXT, FACES, RANK, deck
 from buraco_rules.deal import HAND_SIZE, MAX_UNDO_STEPS, POTS, Deal, Ending, Match, Phase, Side, Turn, UndoStep
 from buraco_rules.meld import Meld, MeldKind, card_points, is_winning_twos
 from buraco_rules.play.going_out import Emptied, emptied
 from buraco_rules.play.laying import legal_lays, turn_violation
+from buraco_rules.problems import Problem
 from buraco_rules.rule_sets import RuleSet, StockEnd
 from buraco_rules.validation.melds import leads_to, meld_judge, meld_problem
 
@@ -26,14 +27,7 @@ MAX_TARGET_SCORE: Final = 1_000_000
 _DECKS: Final = {jokers: sorted(deck(jokers)) for jokers in (0, 4)}
 
 
-class DealDefect(NamedTuple):
-    """One thing that is wrong with a position: where (`sides[0].melds[2]`; "" is the deal as a whole) and what."""
-
-    field: str
-    problem: str
-
-
-def deal_defects(deal: Deal) -> tuple[DealDefect, ...]:
+def deal_problems(deal: Deal) -> tuple[Problem, ...]:
     """Everything that is wrong with a position; nothing of one that play can reach.
 
     Where seats or cards are not even countable, only that is told.
@@ -41,47 +35,47 @@ def deal_defects(deal: Deal) -> tuple[DealDefect, ...]:
     shape = tuple(_shape(deal))
     if shape:
         return shape
-    defects = list(_cards(deal))
-    if defects and not set(_all_cards(deal)) <= set(FACES):
-        return tuple(defects)
+    problems = list(_cards(deal))
+    if problems and not set(_all_cards(deal)) <= set(FACES):
+        return tuple(problems)
     melds = list(_melds(deal))
     for part in (melds, _pots(deal), _openings(deal), _phase(deal), _hands(deal)):
-        defects += part
+        problems += part
     if deal.phase is Phase.MELD and not melds:  # what may be laid and taken back is asked of sound melds only
-        defects += _obligations(deal)
-        defects += _undo(deal)
-    return tuple(defects)
+        problems += _obligations(deal)
+        problems += _undo(deal)
+    return tuple(problems)
 
 
-def match_defects(match: Match, seats: int) -> tuple[DealDefect, ...]:
+def match_problems(match: Match, seats: int) -> tuple[Problem, ...]:
     """What is wrong with a match of so many seats; fields are those of the match."""
     return tuple(_match(match, seats))
 
 
-def _match(match: Match, seats: int) -> Iterator[DealDefect]:
+def _match(match: Match, seats: int) -> Iterator[Problem]:
     if not 0 <= match.starter < seats:
-        yield DealDefect("starter", f"a seat, 0 to {seats - 1}, not {match.starter}")
+        yield Problem("starter", f"a seat, 0 to {seats - 1}, not {match.starter}")
     if not 1 <= match.deal_number <= MAX_DEAL_NUMBER:
-        yield DealDefect("deal_number", f"1 to {MAX_DEAL_NUMBER}, not {match.deal_number}")
+        yield Problem("deal_number", f"1 to {MAX_DEAL_NUMBER}, not {match.deal_number}")
     for side, score in enumerate(match.scores):
         if not -MAX_SCORE <= score <= MAX_SCORE:
-            yield DealDefect(f"scores[{side}]", f"{-MAX_SCORE} to {MAX_SCORE}, not {score}")
+            yield Problem(f"scores[{side}]", f"{-MAX_SCORE} to {MAX_SCORE}, not {score}")
     if not 0 <= match.target_score <= MAX_TARGET_SCORE:
-        yield DealDefect("target_score", f"0 to {MAX_TARGET_SCORE}, not {match.target_score}")
+        yield Problem("target_score", f"0 to {MAX_TARGET_SCORE}, not {match.target_score}")
 
 
-def _shape(deal: Deal) -> Iterator[DealDefect]:
+def _shape(deal: Deal) -> Iterator[Problem]:
     """Numbers that the rest of the checks count by."""
     seats = deal.seats
     if seats not in (2, 4):
-        yield DealDefect("seats", f"2 or 4 (R2.1), not {seats}")
+        yield Problem("seats", f"2 or 4 (R2.1), not {seats}")
         return
-    for field, problem in _match(deal.match, seats):
-        yield DealDefect(f"match.{field}", problem)
+    for path, problem in _match(deal.match, seats):
+        yield Problem(f"match.{path}", problem)
     if len(deal.hands) != seats:
-        yield DealDefect("hands", f"one for each of {seats} seats, not {len(deal.hands)}")
+        yield Problem("hands", f"one for each of {seats} seats, not {len(deal.hands)}")
     if not 0 <= deal.seat_to_move < seats:
-        yield DealDefect("seat_to_move", f"a seat, 0 to {seats - 1}, not {deal.seat_to_move}")
+        yield Problem("seat_to_move", f"a seat, 0 to {seats - 1}, not {deal.seat_to_move}")
 
 
 def _all_cards(deal: Deal) -> list[int]:
@@ -94,7 +88,7 @@ def _all_cards(deal: Deal) -> list[int]:
     return cards
 
 
-def _cards(deal: Deal) -> Iterator[DealDefect]:
+def _cards(deal: Deal) -> Iterator[Problem]:
     """Every face is there as often as in the deck (R1.1)."""
     cards = _all_cards(deal)
     cards.sort()
@@ -105,7 +99,7 @@ def _cards(deal: Deal) -> Iterator[DealDefect]:
     for problem, wrong in (("missing", due - there), ("too many", there - due)):
         if wrong:
             faces = [f"{_face(card)} x{count}" if count > 1 else _face(card) for card, count in sorted(wrong.items())]
-            yield DealDefect("", f"{problem} of the {len(whole)} cards (R1.1): {', '.join(faces)}")
+            yield Problem("", f"{problem} of the {len(whole)} cards (R1.1): {', '.join(faces)}")
 
 
 def _face(card: int) -> str:
@@ -115,61 +109,61 @@ def _face(card: int) -> str:
 # ---- melds -------------------------------------------------------------------------------------------
 
 
-def _melds(deal: Deal) -> Iterator[DealDefect]:
+def _melds(deal: Deal) -> Iterator[Problem]:
     rules = deal.rules
     judge = meld_judge(rules)
     for number, side in enumerate(deal.sides):
         for index, meld in enumerate(side.melds):
             problem = judge(meld)
             if problem is not None:
-                yield DealDefect(f"sides[{number}].melds[{index}]", problem)
+                yield Problem(f"sides[{number}].melds[{index}]", problem)
         if rules.one_set_per_rank:
             sets = [(index, RANK[meld.natural]) for index, meld in enumerate(side.melds) if meld.kind is MeldKind.SET]
             ranks = [rank for _, rank in sets]
             for place, (index, rank) in enumerate(sets):
                 if rank in ranks[:place]:
-                    yield DealDefect(f"sides[{number}].melds[{index}]", "a second set of a rank (R4.6)")
+                    yield Problem(f"sides[{number}].melds[{index}]", "a second set of a rank (R4.6)")
         won = rules.twos_buraco_wins and any([is_winning_twos(rules, meld) for meld in side.melds])
         if won and deal.ending is not Ending.TWOS_BURACO:
-            yield DealDefect(f"sides[{number}].melds", "a buraco of 2s ends the match (R7.3)")
+            yield Problem(f"sides[{number}].melds", "a buraco of 2s ends the match (R7.3)")
 
 
 # ---- pots and openings -------------------------------------------------------------------------------
 
 
-def _pots(deal: Deal) -> Iterator[DealDefect]:
+def _pots(deal: Deal) -> Iterator[Problem]:
     rules, pots = deal.rules, deal.pots
     for index, pot in enumerate(pots):
         if len(pot) != HAND_SIZE:
-            yield DealDefect(f"pots[{index}]", f"a pot has {HAND_SIZE} cards (R2.1), not {len(pot)}")
+            yield Problem(f"pots[{index}]", f"a pot has {HAND_SIZE} cards (R2.1), not {len(pot)}")
     taken = sum([side.pots_taken for side in deal.sides])
     joined = rules.stock_end is StockEnd.POTS_JOIN and not pots and 0 <= taken <= POTS
     if len(pots) + taken != POTS and not joined:
-        yield DealDefect("pots", f"{len(pots)} on the table and {taken} taken are not {POTS} (R2.1)")
+        yield Problem("pots", f"{len(pots)} on the table and {taken} taken are not {POTS} (R2.1)")
     for number, side in enumerate(deal.sides):
         field = f"sides[{number}]"
         if not 0 <= side.pots_taken <= rules.pots_per_side:
-            yield DealDefect(f"{field}.pots_taken", f"0 to {rules.pots_per_side} (R6.2), not {side.pots_taken}")
+            yield Problem(f"{field}.pots_taken", f"0 to {rules.pots_per_side} (R6.2), not {side.pots_taken}")
         elif side.pots_taken and rules.pot_needs_buraco and not _has_buraco(side):
-            yield DealDefect(f"{field}.pots_taken", "a pot needs a buraco on the side's table (R6.2)")
+            yield Problem(f"{field}.pots_taken", "a pot needs a buraco on the side's table (R6.2)")
         unplayed = side.unplayed_pots
         if not unplayed:
             continue
         if len(set(unplayed)) < len(unplayed) or not set(unplayed) <= set(range(number, deal.seats, 2)):
-            yield DealDefect(f"{field}.unplayed_pots", "seats of the side, each once")
+            yield Problem(f"{field}.unplayed_pots", "seats of the side, each once")
             continue
         if len(unplayed) > side.pots_taken:
-            yield DealDefect(f"{field}.unplayed_pots", "more than the pots the side has taken (R9.1)")
+            yield Problem(f"{field}.unplayed_pots", "more than the pots the side has taken (R9.1)")
         for seat in unplayed:
             if len(deal.hands[seat]) < HAND_SIZE:
-                yield DealDefect(f"{field}.unplayed_pots", f"the hand of seat {seat} cannot hold a whole pot (R9.1)")
+                yield Problem(f"{field}.unplayed_pots", f"the hand of seat {seat} cannot hold a whole pot (R9.1)")
 
 
 def _has_buraco(side: Side) -> bool:
     return any([meld.is_buraco for meld in side.melds])
 
 
-def _openings(deal: Deal) -> Iterator[DealDefect]:
+def _openings(deal: Deal) -> Iterator[Problem]:
     """R11.2: what a side still has to open with follows from its score and its failed attempts."""
     minimum = deal.rules.opening_minimum
     for number, side in enumerate(deal.sides):
@@ -177,139 +171,139 @@ def _openings(deal: Deal) -> Iterator[DealDefect]:
         required, penalties = side.opening_required, side.opening_penalties
         if minimum is None or deal.match.scores[number] < minimum.threshold:
             if required or penalties:
-                yield DealDefect(f"{field}_required", "no opening minimum binds this side (R11.2)")
+                yield Problem(f"{field}_required", "no opening minimum binds this side (R11.2)")
             continue
         if penalties < 0 or (penalties % minimum.penalty if minimum.penalty else penalties):
-            yield DealDefect(f"{field}_penalties", f"a multiple of {minimum.penalty} (R11.2), not {penalties}")
+            yield Problem(f"{field}_penalties", f"a multiple of {minimum.penalty} (R11.2), not {penalties}")
             continue
         if minimum.penalty:
             due = minimum.points + penalties // minimum.penalty * minimum.step
         else:
             due = max(required, minimum.points)
         if required not in (0, due) or (minimum.step and (due - minimum.points) % minimum.step):
-            yield DealDefect(f"{field}_required", f"0, or {due} after these attempts (R11.2), not {required}")
+            yield Problem(f"{field}_required", f"0, or {due} after these attempts (R11.2), not {required}")
             continue
         laid = sum([card_points(deal.rules, meld.cards) for meld in side.melds])
         attempting = deal.turn.opening_attempt and number == deal.seat_to_move & 1
         if not required and laid < due:
-            yield DealDefect(f"{field}_required", f"opened with less than the minimum of {due} (R11.2)")
+            yield Problem(f"{field}_required", f"opened with less than the minimum of {due} (R11.2)")
         elif required and laid >= required:
-            yield DealDefect(f"{field}_required", f"0 once {required} points are on the table (R11.2)")
+            yield Problem(f"{field}_required", f"0 once {required} points are on the table (R11.2)")
         elif required and laid and not attempting and deal.ending is not Ending.TWOS_BURACO:
-            yield DealDefect(f"sides[{number}].melds", "none before the side has opened (R11.2)")
+            yield Problem(f"sides[{number}].melds", "none before the side has opened (R11.2)")
         if required and side.pots_taken:
-            yield DealDefect(f"sides[{number}].pots_taken", "no pot before the side has opened (R11.2)")
+            yield Problem(f"sides[{number}].pots_taken", "no pot before the side has opened (R11.2)")
 
 
 # ---- the turn ----------------------------------------------------------------------------------------
 
 
-def _phase(deal: Deal) -> Iterator[DealDefect]:
+def _phase(deal: Deal) -> Iterator[Problem]:
     rules, turn = deal.rules, deal.turn
     if not 1 <= turn.number <= rules.max_turns:
-        yield DealDefect("turn.number", f"1 to {rules.max_turns} (R8.3), not {turn.number}")
+        yield Problem("turn.number", f"1 to {rules.max_turns} (R8.3), not {turn.number}")
     elif deal.seat_to_move != (deal.starter + turn.number - 1) % deal.seats:
-        yield DealDefect("seat_to_move", f"another seat has turn {turn.number}: seat {deal.starter} started (R2.3)")
+        yield Problem("seat_to_move", f"another seat has turn {turn.number}: seat {deal.starter} started (R2.3)")
     if deal.phase is not Phase.MELD and turn != Turn(turn.number):
-        yield DealDefect("turn", "nothing binds before the draw and after the end (R3.1)")
+        yield Problem("turn", "nothing binds before the draw and after the end (R3.1)")
     if (deal.phase is Phase.OVER) != (deal.ending is not Ending.NONE):
-        yield DealDefect("ending", "given if and only if the deal is over")
+        yield Problem("ending", "given if and only if the deal is over")
     elif deal.phase is Phase.OVER:
         yield from _ending(deal)
     elif deal.phase is Phase.DRAW:
         least = 3 if rules.stock_end is StockEnd.AT_TWO else 1
         if len(deal.stock) < least:
-            yield DealDefect("stock", f"a turn begins with {least} cards or more in it (R8.1, R8.2)")
+            yield Problem("stock", f"a turn begins with {least} cards or more in it (R8.1, R8.2)")
         if turn.number == 1 and len(deal.pile) != rules.upcard:
-            yield DealDefect("pile", f"the deal begins with {int(rules.upcard)} cards in it (R2.2)")
+            yield Problem("pile", f"the deal begins with {int(rules.upcard)} cards in it (R2.2)")
         elif turn.number > 1 and not deal.pile:
-            yield DealDefect("pile", "the turn before ended with a discard (R3.1)")
+            yield Problem("pile", "the turn before ended with a discard (R3.1)")
 
 
-def _ending(deal: Deal) -> Iterator[DealDefect]:
+def _ending(deal: Deal) -> Iterator[Problem]:
     """Whether the deal can have ended as it says it did."""
     rules, side, ending = deal.rules, deal.side, deal.ending
     if ending is Ending.CLOSED:
         by_discard = deal.pile and emptied(deal, side, discard=deal.pile[-1]) is Emptied.CLOSE
         if not by_discard and emptied(deal, side) is not Emptied.CLOSE:
-            yield DealDefect("ending", "the side of the seat that moved last may not close (R7)")
+            yield Problem("ending", "the side of the seat that moved last may not close (R7)")
     elif ending is Ending.TWOS_BURACO:
         if not any([is_winning_twos(rules, meld) for meld in side.melds]):
-            yield DealDefect("ending", "the side of the seat that moved last has no buraco of 2s that wins (R7.3)")
+            yield Problem("ending", "the side of the seat that moved last has no buraco of 2s that wins (R7.3)")
     elif not deal.pile:
-        yield DealDefect("pile", "the last turn ended with a discard (R3.1)")
+        yield Problem("pile", "the last turn ended with a discard (R3.1)")
     if ending is Ending.STOCK:
         if rules.stock_end is StockEnd.AT_TWO and len(deal.stock) > 2:
-            yield DealDefect("ending", "more than two cards are left in the stock (R8.1)")
+            yield Problem("ending", "more than two cards are left in the stock (R8.1)")
         if rules.stock_end is StockEnd.POTS_JOIN and (deal.stock or deal.pots):
-            yield DealDefect("ending", "there are cards left to draw (R8.2)")
+            yield Problem("ending", "there are cards left to draw (R8.2)")
     if ending is Ending.MAX_TURNS and deal.turn.number != rules.max_turns:
-        yield DealDefect("ending", f"the limit is {rules.max_turns} turns (R8.3)")
+        yield Problem("ending", f"the limit is {rules.max_turns} turns (R8.3)")
 
 
-def _obligations(deal: Deal) -> Iterator[DealDefect]:
+def _obligations(deal: Deal) -> Iterator[Problem]:
     """What binds the seat to move, which has drawn."""
     rules, turn, hand = deal.rules, deal.turn, deal.hand
     locked, must_meld = turn.locked_card, turn.must_meld
     if locked and (not rules.single_card_lock or locked not in hand or deal.pile):
-        yield DealDefect("turn.locked_card", "not the only card of the pile, taken and still in the hand (R3.3)")
+        yield Problem("turn.locked_card", "not the only card of the pile, taken and still in the hand (R3.3)")
     attempting = bool(deal.side.opening_required and deal.side.melds)
     if turn.opening_attempt != attempting:
-        yield DealDefect("turn.opening_attempt", "runs if and only if a side has laid below its minimum (R11.2)")
+        yield Problem("turn.opening_attempt", "runs if and only if a side has laid below its minimum (R11.2)")
     if must_meld and (not rules.closed_pile or must_meld not in hand or attempting):
-        yield DealDefect("turn.must_meld", "not the top card of a closed pile, taken and still in the hand (R3.4)")
+        yield Problem("turn.must_meld", "not the top card of a closed pile, taken and still in the hand (R3.4)")
     elif must_meld and rules.single_card_lock and not deal.pile and locked != must_meld:
-        yield DealDefect("turn.locked_card", f"the only card of the pile, {_face(must_meld)}, is locked (R3.3)")
+        yield Problem("turn.locked_card", f"the only card of the pile, {_face(must_meld)}, is locked (R3.3)")
     elif must_meld and not legal_lays(deal):
-        yield DealDefect("turn.must_meld", "cannot be melded, so the pile cannot have been taken (R3.4)")
+        yield Problem("turn.must_meld", "cannot be melded, so the pile cannot have been taken (R3.4)")
     if not must_meld and hand and turn_violation(deal) is not None:
-        yield DealDefect("hands", "there is no legal move (R3.6)")
+        yield Problem("hands", "there is no legal move (R3.6)")
 
 
-def _hands(deal: Deal) -> Iterator[DealDefect]:
+def _hands(deal: Deal) -> Iterator[Problem]:
     """Only the end of a deal leaves a hand empty, and only that of the seat that ended it."""
     for seat, hand in enumerate(deal.hands):
         if seat == deal.seat_to_move and deal.ending in (Ending.CLOSED, Ending.TWOS_BURACO):
             if hand and deal.ending is Ending.CLOSED:
-                yield DealDefect(f"hands[{seat}]", "the hand of the seat that closed is empty (R7.1)")
+                yield Problem(f"hands[{seat}]", "the hand of the seat that closed is empty (R7.1)")
         elif not hand:
-            yield DealDefect(f"hands[{seat}]", "empty, but the deal was not closed by it (R6.1, R7.1)")
+            yield Problem(f"hands[{seat}]", "empty, but the deal was not closed by it (R6.1, R7.1)")
         if hand != tuple(sorted(hand)):
-            yield DealDefect(f"hands[{seat}]", "not sorted")
+            yield Problem(f"hands[{seat}]", "not sorted")
 
 
 # ---- what can be taken back --------------------------------------------------------------------------
 
 
-def _undo(deal: Deal) -> Iterator[DealDefect]:
+def _undo(deal: Deal) -> Iterator[Problem]:
     """Every play of the turn can be taken back, newest first, to a position that is sound again (R11.4)."""
     steps = deal.turn.undo
     if len(steps) > MAX_UNDO_STEPS:
-        yield DealDefect("turn.undo", f"at most {MAX_UNDO_STEPS} steps, not {len(steps)}")
+        yield Problem("turn.undo", f"at most {MAX_UNDO_STEPS} steps, not {len(steps)}")
     if steps and (deal.turn.must_meld or deal.side.opening_required):
-        yield DealDefect("turn.undo", "nothing can be taken back (R3.4, R11.2)")
+        yield Problem("turn.undo", "nothing can be taken back (R3.4, R11.2)")
     side, locked = deal.side, deal.turn.locked_card
     melds = list(side.melds)
     unplayed = deal.seat_to_move in side.unplayed_pots
     for index in range(len(steps) - 1, -1, -1):
         step, field = steps[index], f"turn.undo[{index}]"
         if not _reverts(deal.rules, melds, step):
-            yield DealDefect(field, "the meld is not what this step made of the one before")
+            yield Problem(field, "the meld is not what this step made of the one before")
             return
         melds[step.meld : step.meld + 1] = [] if step.before is None else [step.before]
         must_meld = step.must_meld
         if must_meld and not (index == 0 and deal.rules.closed_pile and must_meld in step.cards and not deal.pile):
-            yield DealDefect(f"{field}.must_meld", "not the only card of a closed pile, laid at once (R3.4)")
+            yield Problem(f"{field}.must_meld", "not the only card of a closed pile, laid at once (R3.4)")
         if must_meld and deal.rules.single_card_lock:
             was_locked = step.locked_card == must_meld and not locked
         else:
             was_locked = step.locked_card == locked or (not locked and _lifts_lock(deal, step))
         if not was_locked:
-            yield DealDefect(f"{field}.locked_card", "not the lock before the step (R3.3)")
+            yield Problem(f"{field}.locked_card", "not the lock before the step (R3.3)")
         if unplayed and (step.cards or not step.unplayed_pot):
-            yield DealDefect(f"{field}.unplayed_pot", "the seat has not played a card of its pot (R9.1)")
+            yield Problem(f"{field}.unplayed_pot", "the seat has not played a card of its pot (R9.1)")
         if step.unplayed_pot and (not side.pots_taken or not (step.cards or unplayed)):
-            yield DealDefect(f"{field}.unplayed_pot", "the seat has played a card of its pot (R9.1)")
+            yield Problem(f"{field}.unplayed_pot", "the seat has played a card of its pot (R9.1)")
         locked, unplayed = step.locked_card, step.unplayed_pot
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from google.protobuf import json_format
@@ -10,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_codec.deals import match_from_pb
-from buraco_codec.fields import Faults, FieldErrors, by_number, joined
+from buraco_codec.fields import by_number
 from buraco_codec.moves import move_from_pb
 from buraco_codec.rule_sets import rule_set_from_pb
 from buraco_notation import Fault, NotationFaults, parse_record, pointed_out
@@ -22,9 +23,12 @@ from buraco_rules import (
     Match,
     MatchRecord,
     Move,
+    Problem,
+    Problems,
     TakePile,
+    ValidationError,
     normal_record,
-    record_defects,
+    record_problems,
 )
 
 _ENDINGS: Final = by_number(Ending)
@@ -62,20 +66,20 @@ def read_record_file(data: bytes) -> RecordFile:
 
 
 def record_from_pb(answer: table_service_pb2.GetRecordResponse) -> MatchRecord:
-    """The record that the answer of GetRecord tells of, its moves as they were sent. Raises FieldErrors.
+    """The record that the answer of GetRecord tells of, its moves as they were sent. Raises ValidationError.
 
-    Nothing is played: see `buraco_rules.replay.record_defects`.
+    Nothing is played: see `buraco_rules.replay.record_problems`.
     """
-    faults = Faults()
+    problems = Problems()
     if not answer.deals:
-        raise FieldErrors([("deals", "no deal is finished yet")])
+        raise ValidationError([Problem("deals", "no deal is finished yet")])
     deals = []
     for index, deal in enumerate(answer.deals):
         try:
             deals.append(_deal_from_pb(deal, answer.deals[0]))
-        except FieldErrors as errors:
-            faults.add_all(("deals", index), errors)
-    faults.refuse()
+        except ValidationError as error:
+            problems.add_all(("deals", index), error.problems)
+    problems.raise_if_any()
     first = answer.deals[0]
     rules = rule_set_from_pb(first.rule_set)
     return MatchRecord(rules, first.seats, first.match.target_score, first.match.starter, tuple(deals))
@@ -117,30 +121,27 @@ def _answer_from_json(text: str) -> table_service_pb2.GetRecordResponse:
 def _of_answer(answer: table_service_pb2.GetRecordResponse) -> RecordFile:
     try:
         record = record_from_pb(answer)
-    except FieldErrors as errors:
-        raise BadRecord("\n".join([f"{error.field}: {error.problem}" for error in errors.errors])) from None
-    defects = record_defects(record)
-    if defects:
-        paths = [
-            joined(("deals", defect.deal, *(("moves", defect.move) if defect.move is not None else (defect.field,))))
-            for defect in defects
-        ]
-        raise BadRecord("\n".join([f"{path}: {defect.problem}" for path, defect in zip(paths, defects, strict=True)]))
+    except ValidationError as error:
+        raise BadRecord(_listed(error.problems)) from None
+    problems = record_problems(record)
+    if problems:
+        raise BadRecord(_listed(problems))
     return RecordFile(normal_record(record), answer.more)
 
 
+def _listed(problems: Sequence[Problem]) -> str:
+    return "\n".join([f"{path}: {problem}" for path, problem in problems])
+
+
 def _deal_from_pb(pb: table_pb2.DealRecord, first: table_pb2.DealRecord) -> DealRecord:
-    faults = Faults()
-    try:
-        rule_set_from_pb(pb.rule_set)
-    except FieldErrors as errors:
-        faults.add_all(("rule_set",), errors)
+    problems = Problems()
+    problems.collect(lambda: rule_set_from_pb(pb.rule_set), None, "rule_set")
     if pb.seats not in (2, 4):
-        faults.add(("seats",), f"2 or 4, not {pb.seats}")
-        faults.refuse()
-    match = match_from_pb(pb.match, ("match",), faults)
+        problems.add("seats", f"2 or 4, not {pb.seats}")
+        raise problems.error()
+    match = match_from_pb(pb.match, "match", problems)
     if match.deal_number != pb.deal_number:
-        faults.add(("match", "deal_number"), f"that of the deal, {pb.deal_number}, not {match.deal_number}")
+        problems.add(("match", "deal_number"), f"that of the deal, {pb.deal_number}, not {match.deal_number}")
     for name, same in (
         ("rule_set", pb.rule_set == first.rule_set),
         ("seats", pb.seats == first.seats),
@@ -148,18 +149,18 @@ def _deal_from_pb(pb: table_pb2.DealRecord, first: table_pb2.DealRecord) -> Deal
         ("match.target_score", match.target_score == first.match.target_score),
     ):
         if not same:
-            faults.add((name,), "another than in the first deal: not one match")
+            problems.add(name, "another than in the first deal: not one match")
     for name, size in (("seed", len(pb.seed)), ("server_seed", len(pb.server_seed))):
         if size != SEED_BYTES and (name == "seed" or size):
-            faults.add((name,), f"{SEED_BYTES} bytes, not {size}")
+            problems.add(name, f"{SEED_BYTES} bytes, not {size}")
     if len(pb.entropies) not in (0, pb.seats):
-        faults.add(("entropies",), f"one for each of {pb.seats} seats, or none, not {len(pb.entropies)}")
+        problems.add("entropies", f"one for each of {pb.seats} seats, or none, not {len(pb.entropies)}")
     if len(pb.score.sides) != 2:
-        faults.add(("score.sides",), f"two sides, not {len(pb.score.sides)}")
+        problems.add("score.sides", f"two sides, not {len(pb.score.sides)}")
     if not _ENDINGS.get(pb.ending):
-        faults.add(("ending",), f"{pb.ending} is no ending of a finished deal")
-    moves = _moves_from_pb(pb, match, faults)
-    faults.refuse()
+        problems.add("ending", f"{pb.ending} is no ending of a finished deal")
+    moves = _moves_from_pb(pb, match, problems)
+    problems.raise_if_any()
     return DealRecord(
         deal_number=match.deal_number,
         scores=match.scores,
@@ -173,18 +174,18 @@ def _deal_from_pb(pb: table_pb2.DealRecord, first: table_pb2.DealRecord) -> Deal
     )
 
 
-def _moves_from_pb(pb: table_pb2.DealRecord, match: Match, faults: Faults) -> tuple[Move, ...]:
+def _moves_from_pb(pb: table_pb2.DealRecord, match: Match, problems: Problems) -> tuple[Move, ...]:
     moves: list[Move] = []
     seat = (match.starter + match.deal_number - 2) % pb.seats
     for index, played in enumerate(pb.moves):
         try:
             move = move_from_pb(played.move)
-        except FieldErrors as errors:
-            faults.add_all(("moves", index, "move"), errors)
+        except ValidationError as error:
+            problems.add_all(("moves", index, "move"), error.problems)
             continue
         if isinstance(move, DrawStock | TakePile):
             seat = (seat + 1) % pb.seats
         if played.seat != seat:
-            faults.add(("moves", index, "seat"), f"seat {seat} has the turn, not {played.seat}")
+            problems.add(("moves", index, "seat"), f"seat {seat} has the turn, not {played.seat}")
         moves.append(move)
     return tuple(moves)

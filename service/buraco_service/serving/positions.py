@@ -10,9 +10,8 @@ from typing import Final
 
 from buraco.v1 import deal_pb2
 from buraco_codec.deals import deal_from_pb
-from buraco_codec.fields import FieldErrors, joined
-from buraco_rules import Deal, deal_defects
-from buraco_service.requests import Problems
+from buraco_rules import Deal, ValidationError, deal_problems
+from buraco_service.requests import RequestProblems
 from buraco_service.sized_cache import SizedCache
 
 _MOST: Final = 16 << 20
@@ -29,7 +28,7 @@ class Positions:
         # By the serialised snapshot.
         self._known = SizedCache[bytes, Deal](_MOST)
 
-    def read(self, snapshot: deal_pb2.Snapshot, problems: Problems) -> Deal | None:
+    def read(self, snapshot: deal_pb2.Snapshot, problems: RequestProblems) -> Deal | None:
         """The position of a request's `snapshot`; None where it is none, or one that play cannot reach."""
         data = snapshot.SerializeToString()
         deal = self._known.get(data)
@@ -50,22 +49,16 @@ class Positions:
         self._known.put(data, deal, _POSITION_SIZE + _SIZE_A_BYTE * len(data))
 
 
-def _judged(snapshot: deal_pb2.Snapshot, problems: Problems) -> Deal | None:
+def _judged(snapshot: deal_pb2.Snapshot, problems: RequestProblems) -> Deal | None:
     try:
         deal = deal_from_pb(snapshot)
-    except FieldErrors as errors:
-        for field, problem in errors.errors:
-            reason = "RULE_SET_INVALID" if field.startswith("rule_set.") else "SNAPSHOT_INVALID"
-            problems.add(joined(("snapshot", field)), problem, reason=reason)
+    except ValidationError as error:
+        for path, problem in error.problems:
+            reason = "RULE_SET_INVALID" if path.startswith("rule_set.") else "SNAPSHOT_INVALID"
+            problems.add(("snapshot", path), problem, reason=reason)
         return None
-    defects = deal_defects(deal)
-    for field, problem in defects:
-        problems.add(_field_of_snapshot(field), problem, reason="SNAPSHOT_INVALID")
-    return None if defects else deal
-
-
-def _field_of_snapshot(field: str) -> str:
-    """The field of a request that holds a field of the deal."""
-    if not field:
-        return "snapshot.deal"
-    return f"snapshot.{field}" if field.startswith(("seats", "match")) else f"snapshot.deal.{field}"
+    unsound = deal_problems(deal)
+    for path, problem in unsound:
+        holder = "snapshot" if path.startswith(("seats", "match")) else "snapshot.deal"
+        problems.add((holder, path), problem, reason="SNAPSHOT_INVALID")
+    return None if unsound else deal

@@ -13,7 +13,7 @@ from buraco_codec import wire
 from buraco_codec.cards import cards_from_pb
 from buraco_codec.deals import match_from_pb
 from buraco_codec.events import event_bytes
-from buraco_codec.fields import Faults, Untyped
+from buraco_codec.fields import Untyped
 from buraco_codec.melds import put_meld
 from buraco_codec.moves import move_bytes, moves_from_pb
 from buraco_codec.rule_sets import rule_set_to_pb
@@ -33,7 +33,7 @@ from buraco_rules import (
     commitment,
     deal_match,
     legal_moves,
-    match_defects,
+    match_problems,
     meld_book,
     score_deal,
     view_of,
@@ -43,7 +43,7 @@ from buraco_rules import Deal as DealValue
 from buraco_rules.cards import FACES, deck
 from buraco_rules.events import Event
 from buraco_service.observing.metrics import Metrics
-from buraco_service.requests import Problems, requested_rules
+from buraco_service.requests import RequestProblems, requested_rules
 from buraco_service.serving.positions import Positions
 
 _Context = grpc.aio.ServicerContext[Any, Any]
@@ -72,15 +72,15 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
 
     async def Deal(self, request: pb.DealRequest, context: _Context) -> pb.DealResponse:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         rules = requested_rules(request, problems)
         problems.check("seats", request.seats in (2, 4), f"2 or 4 (R2.1), not {request.seats}")
         match = _requested_match(request, problems)
         given = request.HasField("seed")
         size = len(request.seed)
         problems.check("seed", not given or size == SEED_BYTES, f"{SEED_BYTES} bytes, not {size}")
-        problems.refuse()
-        assert rules is not None, "or it had been refused"
+        if rules is None or problems:
+            raise problems.error()
         seed = request.seed if given else secrets.token_bytes(SEED_BYTES)
         deal, dealt = deal_match(rules, request.seats, seed, match)
         response = pb.DealResponse(snapshot=snapshot_to_pb(deal), commitment=commitment(seed), seed=seed)
@@ -93,14 +93,14 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         self, request: pb.ValidateMovesRequest, context: _Context
     ) -> pb.ValidateMovesResponse | bytes:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         deal = self._position(request, problems)
         seat = request.seat
         _check_seat(seat, request.snapshot, problems)
         nothing: tuple[Move, ...] = ()
         moves = problems.collect(lambda: moves_from_pb(request.moves), nothing)
-        problems.refuse()
-        assert deal is not None, "or it had been refused"
+        if deal is None or problems:
+            raise problems.error()
         return self._played(deal, seat, moves)
 
     def _played(self, deal: DealValue, seat: int, moves: Sequence[Move]) -> pb.ValidateMovesResponse | bytes:
@@ -128,42 +128,42 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         self, request: pb.RulesServiceListLegalMovesRequest, context: _Context
     ) -> bytes:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         deal = self._position(request, problems)
         _check_seat(request.seat, request.snapshot, problems)
-        problems.refuse()
-        assert deal is not None, "or it had been refused"
+        if deal is None or problems:
+            raise problems.error()
         moves = legal_moves(deal) if request.seat == deal.seat_to_move else []
         return b"".join([wire.field(_MOVES, move_bytes(move)) for move in moves])
 
     async def ScoreDeal(self, request: pb.ScoreDealRequest, context: _Context) -> pb.ScoreDealResponse:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         deal = self._position(request, problems)
-        problems.refuse()
-        assert deal is not None, "or it had been refused"
+        if deal is None or problems:
+            raise problems.error()
         return pb.ScoreDealResponse(score=score_to_pb(score_deal(deal)))
 
     async def GetView(
         self, request: pb.RulesServiceGetViewRequest, context: _Context
     ) -> pb.RulesServiceGetViewResponse:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         deal = self._position(request, problems)
         seat = request.seat if request.HasField("seat") else None
         if seat is not None:
             _check_seat(seat, request.snapshot, problems)
-        problems.refuse()
-        assert deal is not None, "or it had been refused"
+        if deal is None or problems:
+            raise problems.error()
         return pb.RulesServiceGetViewResponse(view=view_to_pb(view_of(deal, seat)))
 
     async def ArrangeMeld(self, request: pb.ArrangeMeldRequest, context: _Context) -> pb.ArrangeMeldResponse:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         rules = requested_rules(request, problems)
         cards = _cards_to_arrange(request, rules, problems)
-        problems.refuse()
-        assert rules is not None, "or it had been refused"
+        if rules is None or problems:
+            raise problems.error()
         outcomes = meld_book(rules).arrange(None, cards)
         response = pb.ArrangeMeldResponse()
         for outcome in outcomes:
@@ -177,7 +177,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
             reasons.extend(why_not_laid(rules, None, cards, None))
         return response
 
-    def _position(self, request: Untyped, problems: Problems) -> DealValue | None:
+    def _position(self, request: Untyped, problems: RequestProblems) -> DealValue | None:
         """The position of a request; None where there is none, or one that play cannot reach."""
         if not request.HasField("snapshot"):
             problems.add("snapshot", "must be given")
@@ -185,37 +185,34 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         return self._positions.read(request.snapshot, problems)
 
 
-def _check_seat(seat: int, snapshot: deal_pb2.Snapshot, problems: Problems) -> None:
+def _check_seat(seat: int, snapshot: deal_pb2.Snapshot, problems: RequestProblems) -> None:
     seats = snapshot.seats
     if seats in (2, 4):  # otherwise that is the fault
         problems.check("seat", seat < seats, f"a seat, 0 to {seats - 1}, not {seat}")
 
 
-def _requested_match(request: pb.DealRequest, problems: Problems) -> Match:
+def _requested_match(request: pb.DealRequest, problems: RequestProblems) -> Match:
     """The match to deal for. A starter that is not given is to be drawn."""
     seats = request.seats if request.seats in (2, 4) else 4
     starter = request.starter if request.HasField("starter") else _DRAWN
     if not request.HasField("match"):
         problems.check("starter", starter < seats, f"a seat, 0 to {seats - 1}, not {starter}")
         return Match(starter=starter)
-    faults = Faults()
-    match = match_from_pb(request.match, ("match",), faults)
-    for field, problem in match_defects(match, seats):
-        faults.add(("match", field), problem)
-    problems.collect(faults.refuse, None)
+    match = match_from_pb(request.match, "match", problems)
+    problems.add_all("match", match_problems(match, seats))
     problems.check("starter", starter in (_DRAWN, match.starter), "absent, or the starter of the match")
     return match
 
 
-def _cards_to_arrange(request: pb.ArrangeMeldRequest, rules: RuleSet | None, problems: Problems) -> tuple[int, ...]:
+def _cards_to_arrange(
+    request: pb.ArrangeMeldRequest, rules: RuleSet | None, problems: RequestProblems
+) -> tuple[int, ...]:
     """The cards of a request: cards of the rule set's deck, as many as a meld may have."""
     count = len(request.cards)
     if not MIN_ARRANGED <= count <= MAX_ARRANGED:
         problems.add("cards", f"{MIN_ARRANGED} to {MAX_ARRANGED} cards, not {count}")
         return ()
-    faults = Faults()
-    cards = cards_from_pb(request.cards, ("cards",), faults)
-    problems.collect(faults.refuse, None)
+    cards = cards_from_pb(request.cards, "cards", problems)
     if rules is not None:
         excess = Counter([card for card in cards if card in FACES]) - Counter(deck(rules.jokers))
         for index, card in enumerate(cards):

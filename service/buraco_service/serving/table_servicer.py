@@ -17,7 +17,14 @@ from buraco_service import errors
 from buraco_service.access.admission import current_caller
 from buraco_service.access.seat_tokens import SeatClaims, bearer
 from buraco_service.observing.current_call import current_call
-from buraco_service.requests import Problems, is_table_id, page_size_of, request_id_of, requested_rules, table_id_of
+from buraco_service.requests import (
+    RequestProblems,
+    is_table_id,
+    page_size_of,
+    request_id_of,
+    requested_rules,
+    table_id_of,
+)
 from buraco_service.serving.player_names import player_name
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.play_stream import PlayStream
@@ -48,7 +55,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         rules = requested_rules(request, problems)
         problems.check("seats", request.seats in (2, 4), f"2 or 4, not {request.seats}")
         problems.check("target_score", request.target_score <= MAX_TARGET, f"at most {MAX_TARGET}")
@@ -56,8 +63,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         given = request.HasField("seed")
         problems.check("seed", not given or len(request.seed) == SEED_BYTES, f"{SEED_BYTES} bytes")
         request_id = request_id_of(request.request_id, problems)
-        problems.refuse()
-        assert rules is not None, "or it had been refused"
+        if rules is None or problems:
+            raise problems.error()
         target = rules.usual_targets[0] if rules.usual_targets else 0
         return await self._tables.create(
             rules,
@@ -77,12 +84,12 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         size = page_size_of(request.page_size, DEFAULT_PAGE, MAX_PAGE, problems)
         after = request.page_token
         problems.check("page_token", not after or is_table_id(after), "the token of the page before")
         problems.check("state", int(request.state) in (0, *TableState), "no state of a table")
-        problems.refuse()
+        problems.raise_if_any()
         state = TableState(int(request.state)) if request.state else None
         found = await self._tables.page(state, size + 1, after or None)
         page = found[:size]
@@ -93,7 +100,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def JoinTable(self, request: pb.JoinTableRequest, context: Context) -> pb.JoinTableResponse:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         name = ""
         try:
             name = player_name(request.player_name)
@@ -102,7 +109,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.check("entropy", len(request.entropy) <= MAX_ENTROPY_BYTES, f"at most {MAX_ENTROPY_BYTES} bytes")
         request_id = request_id_of(request.request_id, problems)
         table_id = table_id_of(request.table_id, problems)
-        problems.refuse()
+        problems.raise_if_any()
         seat = request.seat if request.HasField("seat") else None
         return await self._tables.join(table_id, seat, name, request.entropy, request_id, current_caller())
 
@@ -112,10 +119,10 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def LeaveTable(self, request: pb.LeaveTableRequest, context: Context) -> pb.LeaveTableResponse:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         request_id = request_id_of(request.request_id, problems)
         table_id = table_id_of(request.table_id, problems)
-        problems.refuse()
+        problems.raise_if_any()
         return await self._tables.leave(table_id, self._seat_holder(context), request_id)
 
     async def GetView(self, request: pb.TableServiceGetViewRequest, context: Context) -> pb.TableServiceGetViewResponse:
@@ -141,11 +148,11 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def SubmitMoves(self, request: pb.SubmitMovesRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         request_id = request_id_of(request.request_id, problems)
         table_id = table_id_of(request.table_id, problems)
         moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
-        problems.refuse()
+        problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
         accepted = await self._tables.submit(
             table_id, self._seat_holder(context), moves, revision, request_id, with_view=True
@@ -154,10 +161,10 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def UndoMove(self, request: pb.UndoMoveRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         request_id = request_id_of(request.request_id, problems)
         table_id = table_id_of(request.table_id, problems)
-        problems.refuse()
+        problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
         accepted = await self._tables.take_back(
             table_id, self._seat_holder(context), revision, request_id, with_view=True
@@ -185,9 +192,9 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         opening = await anext(request_iterator, None)
         if opening is None:
             return
-        problems = Problems()
+        problems = RequestProblems()
         problems.check("open", opening.HasField("open"), "must be the first message")
-        problems.refuse()
+        problems.raise_if_any()
         table_id = table_id_of(opening.open.table_id)
         after = opening.open.after_revision if opening.open.HasField("after_revision") else None
         async with self._feeds.open(table_id, claims) as feed:
@@ -196,10 +203,10 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def GetRecord(self, request: pb.GetRecordRequest, context: Context) -> pb.GetRecordResponse:
         """See the contract."""
-        problems = Problems()
+        problems = RequestProblems()
         size = page_size_of(request.page_size, DEFAULT_RECORDS, MAX_RECORDS, problems)
         table_id = table_id_of(request.table_id, problems)
-        problems.refuse()
+        problems.raise_if_any()
         deals = await self._tables.records(table_id, request.after_deal, size + 1)
         return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size)
 

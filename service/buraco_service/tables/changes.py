@@ -12,6 +12,7 @@ from buraco_rules import (
     Match,
     MatchResult,
     Move,
+    Problem,
     RuleSet,
     Violation,
     apply_for,
@@ -100,7 +101,7 @@ def join(table: TableValue, seat: int | None, player_name: str, entropy: bytes, 
         seat = free[0]
     elif not 0 <= seat < len(table.seats):
         problem = f"must be 0 to {len(table.seats) - 1}"
-        raise errors.invalid_argument([errors.FieldViolation("seat", problem)])
+        raise errors.invalid_argument([Problem("seat", problem)])
     elif seat not in free:
         raise errors.failed_precondition("SEAT_TAKEN", "the seat is taken", {"seat": str(seat)})
     # Once the match runs, a substitute must not be able to change the deals to come.

@@ -14,7 +14,7 @@ from buraco_rules import Move, view_of
 from buraco_service import errors
 from buraco_service.access.admission import charge_request
 from buraco_service.access.seat_tokens import SeatClaims
-from buraco_service.requests import Problems, request_id_of
+from buraco_service.requests import RequestProblems, request_id_of
 from buraco_service.tables.changes import RuleBroken
 from buraco_service.tables.entries import told
 from buraco_service.tables.feed import Feed, Feeds, Update
@@ -111,9 +111,9 @@ class PlayStream:
             elif which == "undo":
                 await self._answer(request.undo.request_id, self._undo, request.undo)
             else:
-                problems = Problems()
+                problems = RequestProblems()
                 problems.add("request", "submit or undo must be given; open only once")
-                problems.refuse()
+                problems.raise_if_any()
 
     async def _answer(self, request_id: str, act: Callable[[Any], Awaitable[Accepted]], request: Any) -> None:
         async with self._sending:
@@ -139,17 +139,17 @@ class PlayStream:
         return field(_REQUEST_ID, request_id.encode()) + field(_ACCEPTED, await self._accepted(accepted))
 
     async def _submit(self, request: pb.PlaySubmit) -> Accepted:
-        problems = Problems()
+        problems = RequestProblems()
         request_id = request_id_of(request.request_id, problems)
         moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
-        problems.refuse()
+        problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
         return await self._tables.submit(self._table_id, self._claims, moves, revision, request_id, with_view=False)
 
     async def _undo(self, request: pb.PlayUndo) -> Accepted:
-        problems = Problems()
+        problems = RequestProblems()
         request_id = request_id_of(request.request_id, problems)
-        problems.refuse()
+        problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
         return await self._tables.take_back(self._table_id, self._claims, revision, request_id, with_view=False)
 

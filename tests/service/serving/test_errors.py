@@ -6,8 +6,9 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
+from buraco_rules import Problem
 from buraco_service import errors
-from buraco_service.errors import ApiError, FieldViolation
+from buraco_service.errors import ApiError
 
 DETAILS = (
     error_details_pb2.ErrorInfo,
@@ -32,7 +33,7 @@ def details_of(status: status_pb2.Status) -> dict[str, Message]:
     ("error", "code", "reason", "metadata", "details"),
     [
         (
-            errors.invalid_argument([FieldViolation("seats", "must be 2 or 4")]),
+            errors.invalid_argument([Problem("seats", "must be 2 or 4")]),
             code_pb2.INVALID_ARGUMENT,
             "REQUEST_INVALID",
             {},
@@ -93,15 +94,13 @@ def test_wire_form(error: ApiError, code: int, reason: str, metadata: dict[str, 
 
 
 def test_every_field_at_fault() -> None:
-    """A malformed request names every field at fault, with path, description and reason."""
-    error = errors.invalid_argument(
-        [FieldViolation("seats", "must be 2 or 4"), FieldViolation("moves[3].cards", "is empty", "CARDS_MISSING")]
-    )
+    """A malformed request names every field at fault, with path and description."""
+    error = errors.invalid_argument([Problem("seats", "must be 2 or 4"), Problem("moves[3].cards", "is empty")])
     request = details_of(errors.to_status(error))["BadRequest"]
     assert isinstance(request, error_details_pb2.BadRequest)
-    assert [(one.field, one.description, one.reason) for one in request.field_violations] == [
-        ("seats", "must be 2 or 4", ""),
-        ("moves[3].cards", "is empty", "CARDS_MISSING"),
+    assert [(one.field, one.description) for one in request.field_violations] == [
+        ("seats", "must be 2 or 4"),
+        ("moves[3].cards", "is empty"),
     ]
     assert error.message == "seats: must be 2 or 4; moves[3].cards: is empty"
 
@@ -130,7 +129,7 @@ def test_retry_delay() -> None:
 @pytest.mark.parametrize("letter", ["x", "ü", "🂡"])
 def test_no_error_outgrows_the_metadata(letter: str) -> None:
     """However long what callers sent is, an error fits into the 8 KiB of metadata that clients accept."""
-    many = [FieldViolation(f"moves[{number}]", letter * 3000) for number in range(500)]
+    many = [Problem(f"moves[{number}]", letter * 3000) for number in range(500)]
     error = errors.invalid_argument(many, metadata={"sent": letter * 5000})
     _, data = errors.details_metadata(error)
     percent_encoded = 3 * len(error.message.encode())

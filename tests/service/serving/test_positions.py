@@ -9,7 +9,7 @@ from buraco_codec.deals import deal_from_pb
 from buraco_codec.fields import Untyped
 from buraco_codec.snapshots import snapshot_bytes, snapshot_to_pb
 from buraco_rules import PRESETS, Deal, RuleSet
-from buraco_service.requests import Problems
+from buraco_service.requests import RequestProblems
 from buraco_service.serving import positions
 from buraco_service.serving.positions import Positions
 from tests.memory import size_of
@@ -18,7 +18,7 @@ from tests.rules.playouts import playout
 
 def read(known: Positions, deal: Deal) -> Deal | None:
     """The position that a caller sends."""
-    return known.read(snapshot_to_pb(deal), Problems())
+    return known.read(snapshot_to_pb(deal), RequestProblems())
 
 
 @pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
@@ -48,10 +48,10 @@ def test_faults_are_told_each_time() -> None:
     spoilt: Untyped = snapshot_to_pb(deal)
     spoilt.deal.stock.append(1)
     for _ in range(2):
-        problems = Problems()
+        problems = RequestProblems()
         assert known.read(deal_pb2.Snapshot.FromString(spoilt.SerializeToString()), problems) is None
         with pytest.raises(Exception, match=r"snapshot\.deal"):
-            problems.refuse()
+            problems.raise_if_any()
 
 
 def test_positions_are_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -314,7 +314,7 @@ def judged(deal: Deal, seed: int, times: int) -> set[str]:
         try:
             asyncio.run(answered(call))
         except ApiError as error:
-            well_formed = error.code is grpc.StatusCode.INVALID_ARGUMENT and error.field_violations
+            well_formed = error.code is grpc.StatusCode.INVALID_ARGUMENT and error.problems
             reasons.add(error.reason if well_formed else f"{error.code}: {error}")
     return reasons
 
