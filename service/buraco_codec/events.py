@@ -11,40 +11,23 @@ from typing import Any, Final, NamedTuple
 from google.protobuf.message import Message
 
 from buraco.v1 import event_pb2
-from buraco_codec.cards import MAX_CARDS
-from buraco_codec.fields import Untyped, says_more
+from buraco_codec.fields import Untyped, has_unknown_fields
 from buraco_codec.melds import meld_bytes, put_meld
 from buraco_codec.scores import score_to_pb
-from buraco_codec.wire import field, list_heads, number, number_tag, numbers, tag
+from buraco_codec.wire import Fields, tag
 from buraco_rules import events
-from buraco_rules.cards import JOKER
 
 _Event = event_pb2.Event
 
-_DREW: Final = tag(_Event.DREW_FIELD_NUMBER)
-_DREW_SEAT: Final = numbers(event_pb2.Drew.SEAT_FIELD_NUMBER, 3)
-_DREW_CARD: Final = numbers(event_pb2.Drew.CARD_FIELD_NUMBER, JOKER)
-_DREW_STOCK_COUNT: Final = numbers(event_pb2.Drew.STOCK_COUNT_FIELD_NUMBER, MAX_CARDS)
-
-_MELDED: Final = tag(_Event.MELDED_FIELD_NUMBER)
-_MELDED_SEAT: Final = numbers(event_pb2.Melded.SEAT_FIELD_NUMBER, 3)
-_MELDED_INDEX: Final = number_tag(event_pb2.Melded.INDEX_FIELD_NUMBER)
-_MELDED_MELD: Final = tag(event_pb2.Melded.MELD_FIELD_NUMBER)
-
-_LAID_OFF: Final = tag(_Event.LAID_OFF_FIELD_NUMBER)
-_LAID_OFF_SEAT: Final = numbers(event_pb2.LaidOff.SEAT_FIELD_NUMBER, 3)
-_LAID_OFF_INDEX: Final = number_tag(event_pb2.LaidOff.INDEX_FIELD_NUMBER)
-_LAID_OFF_CARDS: Final = list_heads(event_pb2.LaidOff.CARDS_FIELD_NUMBER)
-_LAID_OFF_MELD: Final = tag(event_pb2.LaidOff.MELD_FIELD_NUMBER)
-
-_DISCARDED: Final = tag(_Event.DISCARDED_FIELD_NUMBER)
-_DISCARDED_SEAT: Final = numbers(event_pb2.Discarded.SEAT_FIELD_NUMBER, 3)
-_DISCARDED_CARD: Final = numbers(event_pb2.Discarded.CARD_FIELD_NUMBER, JOKER)
-
-_CACHED: Final = 4096
+_EVENT: Final = Fields(event_pb2.Event)
+_DREW: Final = Fields(event_pb2.Drew)
+_MELDED: Final = Fields(event_pb2.Melded)
+_LAID_OFF: Final = Fields(event_pb2.LaidOff)
+_DISCARDED: Final = Fields(event_pb2.Discarded)
 
 _MATCH_ENDED: Final = tag(_Event.MATCH_ENDED_FIELD_NUMBER)
 _SEAT_CHANGED: Final = tag(_Event.SEAT_CHANGED_FIELD_NUMBER)
+_CACHED: Final = 4096
 
 
 def event_bytes(event: events.Event) -> bytes:
@@ -90,7 +73,7 @@ def _shown(event: bytes) -> tuple[bytes, dict[int | None, bytes]]:
     message = _Event.FromString(event)
     kind = message.WhichOneof("event") or ""
     visible = VISIBLE.get(kind)
-    if visible is None or says_more(message):
+    if visible is None or has_unknown_fields(message):
         raise UnlistedEvent(f"it is not listed who may see what of an event ({kind or 'unknown'})")
     content: Untyped = getattr(message, kind)
     to_owners: dict[int | None, bytes] = {}
@@ -115,22 +98,26 @@ def _keep(content: Message, visible: frozenset[str]) -> None:
 
 
 def _drew(event: events.Drew) -> bytes:
-    return field(_DREW, _DREW_SEAT[event.seat] + _DREW_CARD[event.card] + _DREW_STOCK_COUNT[event.stock_count])
+    return _EVENT.drew(_DREW.seat(event.seat) + _DREW.card(event.card) + _DREW.stock_count(event.stock_count))
 
 
 def _melded(event: events.Melded) -> bytes:
-    meld = field(_MELDED_MELD, meld_bytes(event.meld))
-    return field(_MELDED, _MELDED_SEAT[event.seat] + number(_MELDED_INDEX, event.meld_index) + meld)
+    return _EVENT.melded(
+        _MELDED.seat(event.seat) + _MELDED.index(event.meld_index) + _MELDED.meld(meld_bytes(event.meld))
+    )
 
 
 def _laid_off(event: events.LaidOff) -> bytes:
-    cards = _LAID_OFF_CARDS[len(event.cards)] + bytes(event.cards)
-    meld = field(_LAID_OFF_MELD, meld_bytes(event.meld))
-    return field(_LAID_OFF, _LAID_OFF_SEAT[event.seat] + number(_LAID_OFF_INDEX, event.meld_index) + cards + meld)
+    return _EVENT.laid_off(
+        _LAID_OFF.seat(event.seat)
+        + _LAID_OFF.index(event.meld_index)
+        + _LAID_OFF.cards(event.cards)
+        + _LAID_OFF.meld(meld_bytes(event.meld))
+    )
 
 
 def _discarded(event: events.Discarded) -> bytes:
-    return field(_DISCARDED, _DISCARDED_SEAT[event.seat] + _DISCARDED_CARD[event.card])
+    return _EVENT.discarded(_DISCARDED.seat(event.seat) + _DISCARDED.card(event.card))
 
 
 def _put_hands(pb: Untyped, hands: Iterable[tuple[int, ...]]) -> None:

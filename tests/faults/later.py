@@ -22,7 +22,7 @@ def _knows_all(message: Message) -> bool:
 
 
 def _become_later(where: str) -> None:
-    fields.says_more = _knows_all
+    fields.has_unknown_fields = _knows_all
     # Only now: whoever has taken the functions already would go on with this version's.
     from buraco_service.tables import entries, stored
 

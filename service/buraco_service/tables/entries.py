@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from buraco.v1 import move_pb2, table_pb2
 from buraco_codec.events import redacted_event
-from buraco_codec.fields import says_more
+from buraco_codec.fields import has_unknown_fields
 from buraco_codec.moves import move_bytes
 from buraco_codec.wire import field, number, number_tag, numbers, tag
 from buraco_rules import Move
@@ -75,6 +75,6 @@ def read_entry(revision: int, payload: bytes) -> Entry:
 
 
 def _known(entry: table_pb2.StoredEntry) -> table_pb2.StoredEntry:
-    if says_more(entry):
+    if has_unknown_fields(entry):
         raise errors.table_too_new()
     return entry
