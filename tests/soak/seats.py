@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from buraco.v1 import move_pb2, table_pb2, table_service_pb2
 from buraco_bots.bot import Bot, ask
-from buraco_bots.codec import move_from_message, move_to_message, view_from_message
 from buraco_bots.player import play_seat
 from buraco_client import BuracoError, PlaySession, PlayUpdate, RevisionStale, Seat, Update
+from buraco_codec.moves import move_from_pb, move_to_pb
+from buraco_codec.views import view_from_pb
 from tests.soak.ledger import Ledger, name_of
 
 _WITHIN_TURN: Final = {"drew", "took_pile", "melded", "laid_off", "wild_moved"}
@@ -109,9 +110,9 @@ async def _play_turn(seat: NotedSeat, bot: Bot) -> None:
         seen = await seat.view()
         if seen.revision != legal.revision:
             continue
-        move = ask(bot, view_from_message(seen.view), [move_from_message(move) for move in legal.moves], made)
+        move = ask(bot, view_from_pb(seen.view), [move_from_pb(move) for move in legal.moves], made)
         try:
-            await seat.submit([move_to_message(move)], legal.revision)
+            await seat.submit([move_to_pb(move)], legal.revision)
         except RevisionStale:
             continue
         made += 1
