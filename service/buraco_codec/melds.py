@@ -6,10 +6,12 @@ from typing import Final
 from buraco.v1 import deal_pb2
 from buraco_codec.caching import cached_by_bytes
 from buraco_codec.cards import cards_from_pb
-from buraco_codec.fields import Untyped, by_number, enum_from_pb
+from buraco_codec.fields import by_number, enum_from_pb
+from buraco_codec.wire import Fields
 from buraco_rules import BuracoKind, Meld, MeldKind, Path, Problems
 from buraco_rules.cards import ACE, ACE_HIGH
 
+_MELD: Final = Fields(deal_pb2.Meld)
 _KINDS: Final = by_number(MeldKind)
 _BURACOS: Final = by_number(BuracoKind)
 _CACHED: Final = 8192
@@ -34,14 +36,14 @@ def meld_from_pb(meld: deal_pb2.Meld, path: Path, problems: Problems) -> Meld | 
 @lru_cache(_CACHED)
 def meld_bytes(meld: Meld) -> bytes:
     """Return a meld, serialised."""
-    pb: Untyped = deal_pb2.Meld(
-        low_position=meld.low_position, wild_index=meld.wild_index, stays_dirty=meld.stays_dirty
+    return (
+        _MELD.kind(meld.kind)
+        + _MELD.cards(meld.cards)
+        + _MELD.low_position(meld.low_position)
+        + (b"" if meld.wild_index is None else _MELD.wild_index(meld.wild_index))
+        + _MELD.buraco(meld.buraco)
+        + _MELD.stays_dirty(meld.stays_dirty)
     )
-    pb.kind = meld.kind
-    pb.cards.extend(meld.cards)
-    pb.buraco = meld.buraco
-    data: bytes = pb.SerializeToString()
-    return data
 
 
 @cached_by_bytes(deal_pb2.Meld, max_entries=_CACHED, max_bytes=64)

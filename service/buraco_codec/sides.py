@@ -5,7 +5,7 @@ from typing import Final
 
 from buraco.v1 import deal_pb2
 from buraco_codec.caching import SERIALISED, cached_by_bytes
-from buraco_codec.melds import meld_from_pb, put_meld
+from buraco_codec.melds import meld_bytes, meld_from_pb
 from buraco_codec.wire import Fields
 from buraco_rules import POTS, Path, Problems, Side
 
@@ -13,6 +13,7 @@ MAX_MELDS: Final = 36
 """Of one side: a third of the cards of the largest deck."""
 
 _DEAL: Final = Fields(deal_pb2.Deal)
+_SIDE: Final = Fields(deal_pb2.Side)
 _CACHED: Final = 2048
 """Sides read: 9 KiB each at most, 18 MiB together."""
 
@@ -20,15 +21,13 @@ _CACHED: Final = 2048
 @SERIALISED.cached(each=16)
 def side_field(side: Side) -> bytes:
     """Return a side as an item of a serialised deal's field `sides`."""
-    pb = deal_pb2.Side(
-        pots_taken=side.pots_taken,
-        unplayed_pots=side.unplayed_pots,
-        opening_required=side.opening_required,
-        opening_penalties=side.opening_penalties,
+    return _DEAL.sides(
+        b"".join(map(_SIDE.melds, map(meld_bytes, side.melds)))
+        + _SIDE.pots_taken(side.pots_taken)
+        + _SIDE.unplayed_pots(side.unplayed_pots)
+        + _SIDE.opening_required(side.opening_required)
+        + _SIDE.opening_penalties(side.opening_penalties)
     )
-    for meld in side.melds:
-        put_meld(pb.melds.add(), meld)
-    return _DEAL.sides(pb.SerializeToString())
 
 
 def side_from_pb(side: deal_pb2.Side, path: Path, problems: Problems) -> Side:

@@ -1,6 +1,7 @@
-"""Writing snapshots: all of a match, hidden cards included. They are read by `deals`.
+"""Writes snapshots: everything of a deal, hidden cards included. `deals` reads them.
 
-Every move writes one into the store, so they are put together as bytes.
+Every move writes one into the store, so they are assembled from serialised fields, in the order in which the library
+writes them.
 """
 
 from functools import lru_cache
@@ -24,12 +25,12 @@ _CACHED: Final = 4096
 
 
 def snapshot_to_pb(deal: Deal, *, with_rules: bool = True) -> deal_pb2.Snapshot:
-    """All of a match. Its rule set may be left out where it is kept beside the snapshot."""
+    """Return the snapshot of a deal. Its rule set may be left out, for those who keep that elsewhere."""
     return deal_pb2.Snapshot.FromString(snapshot_bytes(deal, with_rules=with_rules))
 
 
 def snapshot_bytes(deal: Deal, *, with_rules: bool = True) -> bytes:
-    """All of a match, serialised; as `snapshot_to_pb`."""
+    """Return the snapshot of a deal, serialised; as `snapshot_to_pb`."""
     rule_set = _SNAPSHOT.rule_set(rule_set_bytes(deal.rules)) if with_rules else b""
     return rule_set + _match_fields(deal.seats, deal.match) + _SNAPSHOT.deal(_deal_bytes(deal))
 
@@ -40,7 +41,7 @@ def _match_fields(seats: int, match: Match) -> bytes:
 
 
 def match_to_pb(match: Match) -> deal_pb2.Match:
-    """Where a match stands."""
+    """Return a match as a message."""
     return deal_pb2.Match(
         deal_number=match.deal_number, scores=match.scores, starter=match.starter, target_score=match.target_score
     )

@@ -10,14 +10,16 @@ from buraco.v1 import view_pb2
 from buraco_codec.caching import SERIALISED
 from buraco_codec.cards import cards_from_pb, optional_card_from_pb
 from buraco_codec.deals import match_from_pb
-from buraco_codec.fields import Untyped, by_number, enum_from_pb
-from buraco_codec.melds import meld_from_pb, put_meld
+from buraco_codec.fields import by_number, enum_from_pb
+from buraco_codec.melds import meld_bytes, meld_from_pb
 from buraco_codec.rule_sets import rule_set_bytes, rule_set_from_pb
 from buraco_codec.snapshots import match_to_pb
 from buraco_codec.wire import Fields
 from buraco_rules import Ending, Match, NextAction, Path, Phase, Problems, SideView, View
 
 _VIEW: Final = Fields(view_pb2.View)
+_SIDE: Final = Fields(view_pb2.SideView)
+_SEAT: Final = Fields(view_pb2.SeatView)
 _PHASES: Final = by_number(Phase)
 _ENDINGS: Final = by_number(Ending)
 _ACTIONS: Final = by_number(NextAction)
@@ -43,7 +45,7 @@ def view_bytes(view: View) -> bytes:
             _VIEW.stock_count(view.stock_count),
             _VIEW.pile_count(view.pile_count),
             _VIEW.pile(view.pile),
-            _pot_counts_field(view.pot_counts),
+            _VIEW.pot_counts(view.pot_counts),
             _VIEW.seat_to_move(view.seat_to_move),
             _VIEW.phase(view.phase),
             _next_actions_field(view.next_actions),
@@ -116,39 +118,28 @@ def _side_from_pb(side: view_pb2.SideView, path: Path, problems: Problems) -> Si
 
 @lru_cache(_CACHED)
 def _seats_fields(hand_counts: tuple[int, ...]) -> bytes:
-    seats = [view_pb2.SeatView(seat=seat, side=seat & 1, hand_count=count) for seat, count in enumerate(hand_counts)]
-    return view_pb2.View(seats=seats).SerializeToString()
-
-
-@lru_cache(_CACHED)
-def _pot_counts_field(pot_counts: tuple[int, ...]) -> bytes:
-    return view_pb2.View(pot_counts=pot_counts).SerializeToString()
+    seats = enumerate(hand_counts)
+    return b"".join([_VIEW.seats(_SEAT.seat(i) + _SEAT.side(i & 1) + _SEAT.hand_count(count)) for i, count in seats])
 
 
 @lru_cache(_CACHED)
 def _next_actions_field(next_actions: tuple[NextAction, ...]) -> bytes:
-    pb: Untyped = view_pb2.View()
-    pb.next_actions.extend(next_actions)
-    data: bytes = pb.SerializeToString()
-    return data
+    return _VIEW.next_actions(next_actions)
 
 
 @SERIALISED.cached(each=16)
 def _side_field(side: SideView) -> bytes:
     """Return a side as an item of a serialised view's field `sides`."""
-    view = view_pb2.View()
-    pb = view.sides.add(
+    rest = view_pb2.SideView(
         pots_taken=side.pots_taken,
         opening_required=side.opening_required,
         opening_penalties=side.opening_penalties,
         match_score=side.match_score,
         table_points=side.table_points,
     )
-    for meld in side.melds:
-        put_meld(pb.melds.add(), meld)
-    return view.SerializeToString()
+    return _VIEW.sides(b"".join(map(_SIDE.melds, map(meld_bytes, side.melds))) + rest.SerializeToString())
 
 
 @lru_cache(_CACHED)
 def _match_field(match: Match) -> bytes:
-    return view_pb2.View(match=match_to_pb(match)).SerializeToString()
+    return _VIEW.match(match_to_pb(match).SerializeToString())

@@ -1,7 +1,7 @@
-"""Pieces of serialised messages.
+"""Serialised fields, of which messages are assembled.
 
-Fields may stand in any order, and a message in pieces. So what was serialised before is put in as bytes, and so are
-numbers and lists of cards, which cost a message object far more than they cost here.
+A message, serialised, is its fields one after another. So one that was serialised before becomes a field of another as
+it is, and numbers and lists of cards need no message object, which costs far more.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ _SIZED: Final = 2
 class Fields:
     """The fields of a message by name, each a function that serialises a value of it.
 
-    A number, bool or enum is left out where it is 0, unless the field is `optional`. A text or a message is given in
-    bytes. A list of cards is given whole, a list of messages one by one.
+    A number from 0 on, a bool or an enum is left out if it is 0, unless the field is `optional`. A text or a message is
+    given as bytes. A list of cards, or of other numbers below 128, is given whole, a list of messages one by one.
 
     >>> from buraco.v1 import event_pb2
     >>> drew = Fields(event_pb2.Drew)
@@ -28,16 +28,16 @@ class Fields:
     """
 
     def __init__(self, message: type[Message]) -> None:
-        for one in message.DESCRIPTOR.fields:
-            setattr(self, one.name, _serialiser(one))
+        for field in message.DESCRIPTOR.fields:
+            setattr(self, field.name, _serialiser(field))
 
-    if TYPE_CHECKING:  # at run time it would make every look-up of a field slower
+    if TYPE_CHECKING:  # when it runs, this would make every access to a field slower
 
         def __getattr__(self, name: str) -> Callable[[Any], bytes]: ...
 
 
 class _Tagged(dict[int, bytes]):
-    """By number: the number after the tag of a field. Small ones are kept."""
+    """By number: the tag of a field and the number. Those below 2048 are kept."""
 
     def __init__(self, tag: bytes, *, optional: bool) -> None:
         self._tag = tag
@@ -51,14 +51,14 @@ class _Tagged(dict[int, bytes]):
         return tagged
 
 
-def _serialiser(one: Any) -> Callable[[Any], bytes]:
-    if one.is_packed:  # cards are numbers below 128, so that their bytes are the packed list
-        counts = _Tagged(tag(one.number), optional=False)
-        return lambda cards: counts[len(cards)] + bytes(cards)
-    if one.type in (Descriptor.TYPE_MESSAGE, Descriptor.TYPE_STRING, Descriptor.TYPE_BYTES):
-        sizes = _Tagged(tag(one.number), optional=True)
+def _serialiser(field: Any) -> Callable[[Any], bytes]:
+    if field.is_packed:  # numbers below 128 take one byte each
+        counts = _Tagged(tag(field.number), optional=False)
+        return lambda items: counts[len(items)] + bytes(items)
+    if field.type in (Descriptor.TYPE_MESSAGE, Descriptor.TYPE_STRING, Descriptor.TYPE_BYTES):
+        sizes = _Tagged(tag(field.number), optional=True)
         return lambda data: sizes[len(data)] + data
-    return _Tagged(number_tag(one.number), optional=one.has_presence).__getitem__
+    return _Tagged(number_tag(field.number), optional=field.has_presence).__getitem__
 
 
 def tag(field: int) -> bytes:
