@@ -15,7 +15,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from buraco.v1 import move_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_codec.moves import move_from_pb
-from buraco_service.requests import request_uuid
+from buraco_service.requests import normalise_uuid
 from buraco_service.stores.base import KEPT_REQUESTS, Commit
 from buraco_service.tables import changes, earlier
 from buraco_service.tables.stored import decode, encode
@@ -183,7 +183,12 @@ async def test_request_at_an_earlier_replica(replica: Replica) -> None:
     await replica.store.commit(
         Commit(
             *(table.id, table.revision, encode(change.table._replace(request_ids_bound_since=0)), "waiting"),
-            *(table.updated_at, change.entry.payload(), f"join:{request_uuid(request_id)}", answer.SerializeToString()),
+            *(
+                table.updated_at,
+                change.entry.payload(),
+                f"join:{normalise_uuid(request_id)}",
+                answer.SerializeToString(),
+            ),
         )
     )
     before = await _revisions(replica)

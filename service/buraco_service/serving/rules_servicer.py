@@ -43,7 +43,7 @@ from buraco_rules import Deal as DealValue
 from buraco_rules.cards import FACES, deck
 from buraco_rules.events import Event
 from buraco_service.observing.metrics import Metrics
-from buraco_service.requests import RequestProblems, requested_rules
+from buraco_service.requests import RequestProblems, read_rule_set
 from buraco_service.serving.positions import Positions
 
 _Context = grpc.aio.ServicerContext[Any, Any]
@@ -73,7 +73,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     async def Deal(self, request: pb.DealRequest, context: _Context) -> pb.DealResponse:
         """See the contract."""
         problems = RequestProblems()
-        rules = requested_rules(request, problems)
+        rules = read_rule_set(request, problems)
         problems.check("seats", request.seats in (2, 4), f"2 or 4 (R2.1), not {request.seats}")
         match = _requested_match(request, problems)
         given = request.HasField("seed")
@@ -160,7 +160,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     async def ArrangeMeld(self, request: pb.ArrangeMeldRequest, context: _Context) -> pb.ArrangeMeldResponse:
         """See the contract."""
         problems = RequestProblems()
-        rules = requested_rules(request, problems)
+        rules = read_rule_set(request, problems)
         cards = _cards_to_arrange(request, rules, problems)
         if rules is None or problems:
             raise problems.error()

@@ -14,7 +14,7 @@ from buraco_rules import Move, view_of
 from buraco_service import errors
 from buraco_service.access.admission import charge_request
 from buraco_service.access.seat_tokens import SeatClaims
-from buraco_service.requests import RequestProblems, request_id_of
+from buraco_service.requests import RequestProblems, read_request_id
 from buraco_service.tables.changes import RuleBroken
 from buraco_service.tables.entries import told
 from buraco_service.tables.feed import Feed, Feeds, Update
@@ -140,7 +140,7 @@ class PlayStream:
 
     async def _submit(self, request: pb.PlaySubmit) -> Accepted:
         problems = RequestProblems()
-        request_id = request_id_of(request.request_id, problems)
+        request_id = read_request_id(request.request_id, problems)
         moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
@@ -148,7 +148,7 @@ class PlayStream:
 
     async def _undo(self, request: pb.PlayUndo) -> Accepted:
         problems = RequestProblems()
-        request_id = request_id_of(request.request_id, problems)
+        request_id = read_request_id(request.request_id, problems)
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
         return await self._tables.take_back(self._table_id, self._claims, revision, request_id, with_view=False)
