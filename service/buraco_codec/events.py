@@ -89,7 +89,7 @@ def ends_match(event: bytes) -> bool:
 
 
 def seat_change(event: bytes) -> event_pb2.SeatChanged | None:
-    """Return what a serialised event says of a seat that was taken or left; None if it is of another kind."""
+    """Return the content of a serialised event if a seat was taken or left with it, else None."""
     return event_pb2.Event.FromString(event).seat_changed if event.startswith(_SEAT_CHANGED) else None
 
 

@@ -33,8 +33,8 @@ def test_numbers_are_those_of_the_library(field_number: int, value: int) -> None
     assert empty_pb2.Empty.FromString(data).SerializeToString() == data
 
 
-def test_a_number_is_said_where_the_library_says_it() -> None:
-    """0 is not said, but in a field that may be absent."""
+def test_a_number_is_left_out_where_the_library_does_so() -> None:
+    """0 is left out, but in a field that may be absent."""
     assert number(number_tag(1), 0) == b""
     plain = numbers(view_pb2.View.TURN_NUMBER_FIELD_NUMBER, 300)
     optional = numbers(view_pb2.View.SEAT_FIELD_NUMBER, 3, optional=True)
@@ -76,7 +76,7 @@ def test_cards_are_put_in_as_bytes() -> None:
 
 
 def test_streams_number_their_updates_alike() -> None:
-    """What a stream that watches may be told has the same number and type on one that plays: it is serialised once."""
+    """Updates have the same numbers and types on streams that watch and that play, so that they are serialised once."""
 
     def updates(response: type[Message]) -> set[tuple[str, int, object]]:
         return {(one.name, one.number, one.message_type) for one in response.DESCRIPTOR.fields}
