@@ -49,7 +49,7 @@ def test_metrics_exist(owner: str) -> None:
 def test_the_promise_is_a_bound_of_the_histogram() -> None:
     """Bounds that rules ask histograms for are bounds that these have."""
     metrics = Metrics()
-    metrics.store_operation("commit", "ok", 0.001)
+    metrics.observe_store_operation("commit", "ok", 0.001)
     bounds = {
         (sample.name, sample.labels["le"])
         for family in metrics.registry.collect()
