@@ -11,7 +11,7 @@ import pytest
 from buraco_bots.fleet_command import fleet
 from buraco_service.configuration import checks, loading, specs
 from buraco_service.configuration.settings import Settings
-from buraco_service.workers.link import MARGIN
+from buraco_service.workers.link import KILL_MARGIN
 from tests.deploy import chart
 from tests.deploy.chart import OVERLAYS, container, one, plain_environment, rendered
 
@@ -114,10 +114,10 @@ def test_there_is_time_to_stop(arguments: tuple[Any, ...], name: str) -> None:
     (described,) = pod["containers"]
     if name == "buraco":
         grace = float(plain_environment(described, SECRETS)["BURACO_DRAIN_GRACE"])
-        needed = described["lifecycle"]["preStop"]["sleep"]["seconds"] + grace + MARGIN
+        needed = described["lifecycle"]["preStop"]["sleep"]["seconds"] + grace + KILL_MARGIN
     else:
         (grace,) = (float(a.partition("=")[2]) for a in described["args"] if a.startswith("--grace="))
-        needed = grace + MARGIN
+        needed = grace + KILL_MARGIN
     assert pod["terminationGracePeriodSeconds"] > needed
 
 
