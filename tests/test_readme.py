@@ -18,7 +18,7 @@ from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.local_server import local_server
 from buraco_rules import PRESETS
 from buraco_service.commands.cli import main as buraco
-from buraco_service.configuration.specs import settings_table
+from buraco_service.configuration.specs import format_settings_table
 from buraco_service.observing.metrics import Metrics
 from buraco_service.workers.metrics import SupervisorMetrics
 from tests.certificates import Authority
@@ -120,7 +120,7 @@ def test_commands_exist(document: str) -> None:
 def test_variables_are_settings(document: str) -> None:
     """Every variable of the service that a document names is a setting."""
     named = set(re.findall(r"\bBURACO_[A-Z_]*[A-Z]\b", text(document)))
-    assert named <= set(re.findall(r"^\| `(BURACO_\w+)`", settings_table(), re.MULTILINE)) | OTHER_VARIABLES
+    assert named <= set(re.findall(r"^\| `(BURACO_\w+)`", format_settings_table(), re.MULTILINE)) | OTHER_VARIABLES
 
 
 def test_nothing_is_installed_from_an_index_by_name() -> None:
@@ -132,11 +132,11 @@ def test_nothing_is_installed_from_an_index_by_name() -> None:
 # ---- service/README.md -----------------------------------------------------------------------------
 
 
-def test_settings_table_is_the_settings() -> None:
+def test_format_settings_table_is_the_settings() -> None:
     """The table of settings is what the code declares; `make readme` writes it."""
     found = re.search(r"<!-- settings -->\n(.*?)<!-- /settings -->", text("service/README.md"), re.DOTALL)
     assert found is not None
-    assert found.group(1).strip() == settings_table().strip()
+    assert found.group(1).strip() == format_settings_table().strip()
 
 
 def test_the_production_example_serves(tmp_path: Path, postgres_server: PostgresServer) -> None:

@@ -46,7 +46,7 @@ def pod_of(arguments: tuple[Any, ...], name: str = "buraco") -> Any:
 def test_settings_are_those_of_the_service(arguments: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """The service takes every variable of its container, and reads from them what the manifest means."""
     environment = plain_environment(container(rendered(*arguments)), SECRETS)
-    assert loading.unknown_variables(environment) == ()
+    assert loading.find_unknown_variables(environment) == ()
     # Files of a Secret are not here: that they are asked for is seen below.
     monkeypatch.setattr(checks, "completed", lambda settings, **_: (settings, ()))
     settings = loading.load(environment, {})
@@ -63,7 +63,7 @@ def test_chart_sets_no_setting_twice() -> None:
     names = set(plain_environment(container(rendered("postgresql")), SECRETS))
     names |= set(plain_environment(container(rendered(None, *MTLS)), SECRETS))
     own = names - chart.values()["settings"].keys()
-    assert own <= {spec.variable for spec in specs.specs()}
+    assert own <= {spec.variable for spec in specs.SPECS}
     for name in own:
         with pytest.raises(chart.Refused, match=name):
             rendered(None, f"--set-string=settings.{name}=1")

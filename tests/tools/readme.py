@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from buraco_service.configuration.specs import settings_table
+from buraco_service.configuration.specs import format_settings_table
 from tests.tools.presets import presets_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def main() -> None:
     """Replace what stands between the marks."""
     for page, mark, table in (
-        ("service/README.md", "settings", settings_table()),
+        ("service/README.md", "settings", format_settings_table()),
         ("protos/RULES.md", "presets", presets_table()),
     ):
         before, begin, rest = (ROOT / page).read_text().partition(f"<!-- {mark} -->\n")

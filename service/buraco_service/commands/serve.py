@@ -16,9 +16,9 @@ from buraco_rules import PRESETS
 from buraco_service.access.seat_tokens import SeatTokens
 from buraco_service.access.tls import TlsError
 from buraco_service.commands.cli import distribution_version
-from buraco_service.configuration.loading import SettingsError, as_environment, load, unknown_variables
+from buraco_service.configuration.loading import SettingsError, find_unknown_variables, load, to_environment
 from buraco_service.configuration.settings import Settings
-from buraco_service.configuration.specs import options
+from buraco_service.configuration.specs import add_options
 from buraco_service.observing import logs
 from buraco_service.observing.metrics import Metrics
 from buraco_service.observing.tracing import TracingError, create_tracing
@@ -67,7 +67,7 @@ def compose(settings: Settings, metrics: Metrics, store: Store, tokens: SeatToke
 
 
 @click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
-@options
+@add_options
 def serve(**flags: str | bool | None) -> None:
     """Serve Buraco over gRPC until SIGTERM or SIGINT.
 
@@ -80,13 +80,13 @@ def serve(**flags: str | bool | None) -> None:
         lines = "".join(f"\n  {problem}" for problem in error.problems)
         _exit_with_error(f"the settings cannot be used:{lines}", status=2)
     logs.configure(settings.log_level, settings.log_format, settings.table_id_in_logs)
-    for name in unknown_variables(os.environ):
+    for name in find_unknown_variables(os.environ):
         logs.get_logger().warning("unknown setting", variable=name)
     if not settings.signing_keys:
         logs.get_logger().warning("no signing keys: seat tokens are void when this process ends, and on other replicas")
     try:
         if settings.workers > 1:
-            _run_in_loop(Supervisor(settings, as_environment(os.environ, flags)).run())
+            _run_in_loop(Supervisor(settings, to_environment(os.environ, flags)).run())
         else:
             run_until_stopped(settings)
     except (StartError, StoreError, TracingError) as error:

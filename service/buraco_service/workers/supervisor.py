@@ -33,7 +33,7 @@ _SPAWN_RETRY_DELAY: Final = 30.0
 
 
 class Supervisor:
-    """The workers of one service. `environment` holds the same settings for them (see `loading.as_environment`)."""
+    """The workers of one service. `environment` holds the same settings for them (see `loading.to_environment`)."""
 
     def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
         self._settings = settings
@@ -93,7 +93,7 @@ class Supervisor:
                     "serving",
                     address=address,
                     metrics_address=metrics_address,
-                    store=self._settings.store_shown,
+                    store=self._settings.redacted_store,
                     workers=len(self._workers),
                 )
                 async with asyncio.TaskGroup() as running:
