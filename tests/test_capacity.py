@@ -14,7 +14,7 @@ FIGURES_NOW = tomllib.loads(FIGURES.read_text())
 
 
 def test_tables_are_computed_from_the_figures() -> None:
-    """The document's tables are what the tool computes; `make readme` writes them."""
+    """The document's tables are what the tool computes; `make generate` writes them."""
     text = DOCUMENT.read_text()
     assert written(text, FIGURES_NOW) == text
 

@@ -133,7 +133,7 @@ def test_nothing_is_installed_from_an_index_by_name() -> None:
 
 
 def test_format_settings_table_is_the_settings() -> None:
-    """The table of settings is what the code declares; `make readme` writes it."""
+    """The table of settings is what the code declares; `make generate` writes it."""
     found = re.search(r"<!-- settings -->\n(.*?)<!-- /settings -->", text("service/README.md"), re.DOTALL)
     assert found is not None
     assert found.group(1).strip() == format_settings_table().strip()
@@ -209,7 +209,7 @@ def test_every_rule_set_is_listed() -> None:
 
 
 def test_presets_table_is_the_presets() -> None:
-    """The table of presets in the rules has the options as the code has them; `make readme` writes it."""
+    """The table of presets in the rules has the options as the code has them; `make generate` writes it."""
     found = re.search(r"<!-- presets -->\n(.*?)<!-- /presets -->", text("protos/RULES.md"), re.DOTALL)
     assert found is not None
     assert found.group(1).strip() == presets_table().strip()

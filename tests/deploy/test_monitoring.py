@@ -92,7 +92,7 @@ def test_alert_is_tested(name: str) -> None:
 
 
 def test_dashboard_is_current() -> None:
-    """The dashboard is what its code builds: `make dashboard` writes it."""
+    """The dashboard is what its code builds: `make generate` writes it."""
     assert DASHBOARD.read_text() == text()
 
 

@@ -1,4 +1,4 @@
-"""Part of `make readme`: computes the tables of deploy/CAPACITY.md from deploy/capacity.toml."""
+"""Part of `make generate`: computes the tables of deploy/CAPACITY.md from deploy/capacity.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Part of `make readme`: writes the tables of documents that the code declares."""
+"""Part of `make generate`: writes the tables of documents that the code declares."""
 
 from pathlib import Path
 
