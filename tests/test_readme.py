@@ -132,7 +132,7 @@ def test_nothing_is_installed_from_an_index_by_name() -> None:
 # ---- service/README.md -----------------------------------------------------------------------------
 
 
-def test_format_settings_table_is_the_settings() -> None:
+def test_settings_table_is_current() -> None:
     """The table of settings is what the code declares; `make generate` writes it."""
     found = re.search(r"<!-- settings -->\n(.*?)<!-- /settings -->", text("service/README.md"), re.DOTALL)
     assert found is not None
