@@ -69,9 +69,9 @@ async def test_what_is_refused(tmp_path: Path, server: PostgresServer) -> None:
     assert await run(SCRIPT, "backup", file, url, path=programs()) == (0, "")
     broken.write_bytes(file.read_bytes()[:-2000])
     for arguments, problem in [
-        (("backup", file, url), "is there already"),
+        (("backup", file, url), "already exists"),
         (("backup", tmp_path / "other.dump", other), "no matching schemas"),
-        (("restore", tmp_path / "none.dump", url), "is no backup"),
+        (("restore", tmp_path / "none.dump", url), "is not a backup"),
         (("restore", broken, url), "broken.dump"),
         (("restore", file, other + "&dbname=nowhere"), "nowhere"),
     ]:

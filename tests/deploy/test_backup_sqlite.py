@@ -33,7 +33,7 @@ async def test_backup_and_restore(tmp_path: Path) -> None:
         assert "is in use" in said
         status, said = await run(SCRIPT, "restore", database, tmp_path / "new.db")
         assert status == 1
-        assert "is no backup" in said
+        assert "is not a backup" in said
         assert (await get(replica, table_id)).revision == after
     status, said = await run(SCRIPT, "restore", file, database)
     assert status == 0, said
@@ -70,7 +70,7 @@ async def test_what_is_refused(tmp_path: Path) -> None:
     contents = good.read_bytes()
     for arguments, problem in [
         (("backup", none, tmp_path / "new.db"), f"there is no {none}"),
-        (("backup", good, other), f"{other} is there already"),
+        (("backup", good, other), f"{other} already exists"),
         (("backup", other, tmp_path / "new.db"), "is not a database of the service"),
         (("restore", none, good), f"there is no {none}"),
         (("restore", other, good), f"{other} is not a database of the service"),

@@ -45,7 +45,7 @@ async def test_backup_and_restore(tmp_path: Path, server: Valkey, append_only: b
         after = (await get(replica, table_id)).revision
     status, said = await run(SCRIPT, "backup", file, *where)
     assert status == 1
-    assert "is there already" in said
+    assert "already exists" in said
     server.stop()
     assert await run(SCRIPT, "restore", file, server.folder) == (0, "")
     (aside,) = [name for name in names(server.folder) if name.startswith("before-")]
@@ -68,7 +68,7 @@ async def test_backup_and_restore(tmp_path: Path, server: Valkey, append_only: b
 
 
 async def test_what_is_refused(tmp_path: Path, server: Valkey) -> None:
-    """What is no backup, or not whole, is not restored."""
+    """What is not a backup, or not whole, is not restored."""
     file, broken = tmp_path / "buraco.rdb", tmp_path / "broken.rdb"
     server.command("SET", "key", "value")
     status, said = await run(SCRIPT, "backup", file, "-h", "127.0.0.1", "-p", str(server.port))
@@ -78,7 +78,7 @@ async def test_what_is_refused(tmp_path: Path, server: Valkey) -> None:
     for arguments, problem in [
         (("restore", broken, server.folder), "is not whole"),
         (("restore", tmp_path / "none.rdb", server.folder), "there is no"),
-        (("restore", Path(__file__), server.folder), "is no backup"),
+        (("restore", Path(__file__), server.folder), "is not a backup"),
         (("restore", file, tmp_path / "nowhere"), "there is no folder"),
         (("backup", tmp_path / "new.rdb", "-p", "1"), "onnect"),
     ]:

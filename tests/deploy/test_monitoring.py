@@ -111,8 +111,8 @@ def test_panels_lie_side_by_side() -> None:
 
 @pytest.mark.parametrize("panel", [panel for row in ROWS.values() for panel in row], ids=lambda panel: panel.title)
 def test_panel_is_explained(panel: Any) -> None:
-    """Every panel tells what it shows, and its legends name labels that its expressions keep."""
-    assert panel.tells.endswith(".")
+    """Every panel has a description, and its legends name labels that its expressions keep."""
+    assert panel.description.endswith(".")
     for legend, expression in panel.queries.items():
         for label in re.findall(r"\{\{(\w+)\}\}", legend):
             kept = re.search(rf"by \([^)]*\b{label}\b[^)]*\)", expression)
