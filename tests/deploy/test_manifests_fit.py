@@ -48,7 +48,7 @@ def test_settings_are_those_of_the_service(arguments: tuple[Any, ...], monkeypat
     environment = plain_environment(container(rendered(*arguments)), SECRETS)
     assert loading.find_unknown_variables(environment) == ()
     # Files of a Secret are not here: that they are asked for is seen below.
-    monkeypatch.setattr(checks, "completed", lambda settings, **_: (settings, ()))
+    monkeypatch.setattr(checks, "complete", lambda settings, **_: (settings, ()))
     settings = loading.load(environment, {})
     ports = {port["name"]: port["containerPort"] for port in container(rendered(*arguments))["ports"]}
     assert ports == {"grpc": settings.port, "metrics": settings.metrics_port}
