@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from prometheus_client import (
@@ -52,9 +52,8 @@ class Metrics:
         # `*_created` would double the number of series. The library gives the function no type.
         disable: Callable[[], None] = disable_created_metrics
         disable()
-        self.registry = CollectorRegistry()
+        self.registry = registry = CollectorRegistry()
         self._rule_sets = frozenset(rule_sets)
-        registry = self.registry
         self._calls = CallCollector()
         registry.register(self._calls)
 
@@ -63,59 +62,45 @@ class Metrics:
             registry.register(counts)
             return counts
 
+        def durations(
+            name: str, text: str, label: str, bounds: Sequence[float], expected: Iterable[str] = ()
+        ) -> LabelledDurations:
+            histogram = LabelledDurations(name, text, label, bounds, expected)
+            registry.register(histogram)
+            return histogram
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(name, text, labels, registry=registry)
+
+        def histogram(name: str, text: str, bounds: Sequence[float], *labels: str) -> Histogram:
+            return Histogram(name, text, labels, registry=registry, buckets=bounds)
+
         self._moves = counter("buraco_moves_total", "Moves submitted to tables.", "rule_set", "outcome")
-        self._move_seconds = LabelledDurations(
-            "buraco_move_request_seconds",
-            "Seconds from a request for moves or an undo, on a stream or by itself, until it was decided.",
-            "outcome",
-            _MOVE_BUCKETS,
-            get_args(MoveOutcome),
-        )
-        registry.register(self._move_seconds)
+        text = "Seconds from a request for moves or an undo, on a stream or by itself, until it was decided."
+        outcomes = get_args(MoveOutcome)
+        self._move_seconds = durations("buraco_move_request_seconds", text, "outcome", _MOVE_BUCKETS, outcomes)
         self._violations = counter("buraco_violations_total", "Rules that submitted moves broke.", "reason")
         self._deals = counter("buraco_deals_finished_total", "Deals played to their end.", "rule_set", "ending")
         self._buracos = counter("buraco_buracos_total", "Buracos on the tables of ended deals.", "rule_set", "kind")
-        self._scores = Histogram(
-            "buraco_deal_score_points",
-            "What a side scored in a deal.",
-            ("rule_set",),
-            registry=registry,
-            buckets=_SCORE_BUCKETS,
-        )
+        text = "What a side scored in a deal."
+        self._scores = histogram("buraco_deal_score_points", text, _SCORE_BUCKETS, "rule_set")
         self._matches = counter("buraco_matches_finished_total", "Matches played to their end.", "rule_set")
-        self._tables = counter("buraco_tables_created_total", "Tables opened.", "rule_set")
-        self._table_count = Gauge(
-            STORED_TABLES,
-            "Tables in the store, those of all replicas; counted once a minute.",
-            ("state",),
-            registry=registry,
-        )
-        self._refusals = counter("buraco_refusals_total", "Calls refused: who, and how much.", "reason", "limit")
-        self._unsent = Gauge("buraco_unsent_messages", "Calls open now whose message has not come.", registry=registry)
-        self._watches = Gauge("buraco_watches", "Streams that watch or play a table now.", registry=registry)
-        self._store_seconds = LabelledDurations(
-            "buraco_store_operation_seconds", "Seconds that operations of the store took.", "operation", _STORE_BUCKETS
-        )
-        registry.register(self._store_seconds)
-        self._store_operations = counter(
-            "buraco_store_operations_total",
-            "Operations of the store, by their outcome.",
-            "operation",
-            "outcome",
-        )
-        self._conflicts = Counter(
-            "buraco_store_conflicts_total", "Commits that lost against another change.", registry=registry
-        )
-        self._store_watchers = Gauge(
-            "buraco_store_watchers", "Subscriptions to changes of tables in the store now.", registry=registry
-        )
-        self._lag = Histogram(
-            "buraco_event_loop_lag_seconds",
-            "Seconds by which the event loop woke up late, sampled twice a second.",
-            registry=registry,
-            buckets=_LAG_BUCKETS,
-        )
-        Info("buraco_build", "What runs here.", registry=registry).info({"version": version})
+        self._tables = counter("buraco_tables_created_total", "Tables created.", "rule_set")
+        text = "Tables in the store, those of all replicas; counted once a minute."
+        self._table_count = gauge(STORED_TABLES, text, "state")
+        self._refusals = counter("buraco_refusals_total", "Calls refused, by reason and limit.", "reason", "limit")
+        self._unsent = gauge("buraco_unsent_messages", "Calls open now whose message has not arrived.")
+        self._watches = gauge("buraco_watches", "Streams that watch or play a table now.")
+        text = "Seconds that operations of the store took."
+        self._store_seconds = durations("buraco_store_operation_seconds", text, "operation", _STORE_BUCKETS)
+        text = "Operations of the store, by their outcome."
+        self._store_operations = counter("buraco_store_operations_total", text, "operation", "outcome")
+        text = "Commits that lost against another change."
+        self._conflicts = Counter("buraco_store_conflicts_total", text, registry=registry)
+        self._store_watchers = gauge("buraco_store_watchers", "Subscriptions to changes of tables in the store now.")
+        text = "Seconds by which the event loop woke up late, sampled twice a second."
+        self._lag = histogram("buraco_event_loop_lag_seconds", text, _LAG_BUCKETS)
+        Info("buraco_build", "The version that runs.", registry=registry).info({"version": version})
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         GCCollector(registry=registry)
