@@ -28,11 +28,11 @@ class Observed:
         self.seconds: list[float] = []
         self.watching: list[int] = []
 
-    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+    def observe_store_operation(self, operation: str, outcome: str, seconds: float) -> None:
         self.operations.append((operation, outcome))
         self.seconds.append(seconds)
 
-    def store_watchers(self, count: int) -> None:
+    def set_store_watchers(self, count: int) -> None:
         self.watching.append(count)
 
 

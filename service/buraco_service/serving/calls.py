@@ -29,8 +29,8 @@ from buraco_service.access.admission import Admission, Kind, Limits
 from buraco_service.access.api_keys import ApiKeys
 from buraco_service.errors import ApiError
 from buraco_service.observing import logs
+from buraco_service.observing.collectors import GrpcType, MethodMetrics
 from buraco_service.observing.current_call import CallContext, current_call
-from buraco_service.observing.figures import GrpcType, MethodMetrics
 from buraco_service.observing.metrics import Metrics
 from buraco_service.observing.tracing import Tracing
 from buraco_service.serving.grpc_server import IncomingCall, Metadata
@@ -71,7 +71,7 @@ class Calls:
         self._methods: dict[str, _Method] = {}
         self._unknown = _Method("unknown", None, metrics)
         self._log = logs.get_logger().bind()
-        self._log_call = logs.call_log()
+        self._log_call = logs.get_call_logger()
         self._refusal_lines = _LinesASecond(_MAX_REFUSAL_LINES)
         self._ids = itertools.count(1)
         self._prefix = secrets.token_hex(6)
@@ -113,7 +113,7 @@ class Calls:
         while True:
             await asyncio.sleep(_LOOK)
             self._admission.end_overdue()
-            self._metrics.unsent_messages(self._admission.unsent)
+            self._metrics.set_unsent_messages(self._admission.unsent)
 
     async def _handler_of(
         self, call: CallContext, method: _Method, context: _Context, metadata: Metadata
@@ -183,7 +183,7 @@ class Calls:
         # From here on it ends by itself.
         call.ended_by = error
         if error.code in _REFUSALS:
-            self._metrics.refused(error.reason, error.metadata.get("limit", ""))
+            self._metrics.count_refusal(error.reason, error.metadata.get("limit", ""))
         self._finish(call, method, error.code.name, error.reason, limited=error.code in _REFUSALS)
         await context.abort(
             error.code,
@@ -207,7 +207,7 @@ class Calls:
         """Count and log the end of a call; with `limited` only so many lines a second are logged."""
         call.finished = True
         seconds = time.perf_counter() - call.started
-        method.figures.finished(code, seconds)
+        method.figures.observe_end(code, seconds)
         if call.trace is not None:
             call.trace.end(code, reason, call.table_id)
         if method.kind.is_probe and reason is None:

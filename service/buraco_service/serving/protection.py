@@ -9,7 +9,7 @@ from buraco_service.access.api_keys import ApiKeys
 from buraco_service.access.file_watch import WatchedFiles
 from buraco_service.access.seat_tokens import SeatTokens
 from buraco_service.access.tls import ServerTls
-from buraco_service.configuration import kinds
+from buraco_service.configuration.key_lists import API_KEYS, SIGNING_KEYS
 from buraco_service.configuration.settings import Settings
 
 
@@ -40,12 +40,12 @@ class Protection:
 
     def _watch_signing_keys(self, path: Path) -> None:
         def read() -> None:
-            self.tokens.replace_keys(kinds.signing_keys_of_file(path))
+            self.tokens.replace_keys(SIGNING_KEYS.read(path))
 
         self._watched.append(WatchedFiles("signing keys", (path,), read))
 
     def _watch_api_keys(self, path: Path) -> None:
         def read() -> None:
-            self.api_keys.replace(kinds.api_keys_of_file(path))
+            self.api_keys.replace(API_KEYS.read(path))
 
         self._watched.append(WatchedFiles("API keys", (path,), read))

@@ -110,15 +110,15 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
             try:
                 deal, events = apply_for(deal, seat, move)
             except IllegalMove as illegal:
-                self._metrics.moves(rules.id, "illegal")
+                self._metrics.count_moves(rules.id, "illegal")
                 for violation in illegal.violations:
-                    self._metrics.violation(violation.name)
+                    self._metrics.count_violation(violation.name)
                 refusal = pb.ValidateMovesResponse(illegal_index=index)
                 reasons: Untyped = refusal.violations
                 reasons.extend(illegal.violations)
                 return refusal
             happened += events
-        self._metrics.moves(rules.id, "accepted", len(moves))
+        self._metrics.count_moves(rules.id, "accepted", len(moves))
         snapshot = snapshot_bytes(deal)
         self._positions.answered(snapshot, deal)
         told = [wire.field(_EVENTS, event_bytes(event)) for event in happened]

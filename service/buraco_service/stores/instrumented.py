@@ -18,7 +18,7 @@ T = TypeVar("T")
 class StoreObserver(Protocol):
     """Who is reported to, on the event loop and at once: these must be quick and must not raise."""
 
-    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+    def observe_store_operation(self, operation: str, outcome: str, seconds: float) -> None:
         """An operation has ended.
 
         `operation` is the name of a method of Store. `outcome` is "ok", the `outcome` of a StoreError ("conflict",
@@ -26,7 +26,7 @@ class StoreObserver(Protocol):
         unforeseen.
         """
 
-    def store_watchers(self, count: int) -> None:
+    def set_store_watchers(self, count: int) -> None:
         """So many subscriptions are entered now."""
 
 
@@ -36,16 +36,16 @@ class TracedOperations:
     def __init__(self, observer: StoreObserver) -> None:
         self._observer = observer
 
-    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+    def observe_store_operation(self, operation: str, outcome: str, seconds: float) -> None:
         """See `StoreObserver`."""
-        self._observer.store_operation(operation, outcome, seconds)
+        self._observer.observe_store_operation(operation, outcome, seconds)
         call = current_call.get()
         if call is not None and call.trace is not None:
-            call.trace.operation(operation, outcome, seconds)
+            call.trace.record_operation(operation, outcome, seconds)
 
-    def store_watchers(self, count: int) -> None:
+    def set_store_watchers(self, count: int) -> None:
         """See `StoreObserver`."""
-        self._observer.store_watchers(count)
+        self._observer.set_store_watchers(count)
 
 
 class InstrumentedStore:
@@ -125,12 +125,12 @@ class InstrumentedStore:
             outcome = "cancelled"
             raise
         finally:
-            self._observer.store_operation(operation, outcome, time.perf_counter() - begun)
+            self._observer.observe_store_operation(operation, outcome, time.perf_counter() - begun)
         return result
 
     def _count_watchers(self, change: int) -> None:
         self._watchers += change
-        self._observer.store_watchers(self._watchers)
+        self._observer.set_store_watchers(self._watchers)
 
 
 class _CountedSubscription:

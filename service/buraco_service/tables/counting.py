@@ -40,14 +40,14 @@ class MoveTimer:
     def __enter__(self) -> None:
         call = current_call.get()
         if call is not None and call.trace is not None:
-            self._span = call.trace.use_case(self._name)
+            self._span = call.trace.trace_use_case(self._name)
             self._span.__enter__()
         self._begun = time.perf_counter()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._metrics.move_request(_outcome(error), time.perf_counter() - self._begun)
+        self._metrics.observe_move_request(_outcome(error), time.perf_counter() - self._begun)
         if self._span is not None:
             self._span.__exit__(None, None, None)
 
@@ -62,9 +62,9 @@ def _outcome(error: BaseException | None) -> MoveOutcome:
 
 def count_deal(metrics: Metrics, deal: Deal) -> None:
     """Counts a deal that has ended."""
-    metrics.deal_finished(deal.rules.id, deal.ending.name.lower())
+    metrics.count_deal(deal.rules.id, deal.ending.name.lower())
     buracos = [meld.buraco.name.lower() for side in deal.sides for meld in side.melds if meld.buraco]
-    metrics.deal_scored(deal.rules.id, buracos, [side.total for side in score_deal(deal).sides])
+    metrics.observe_scores(deal.rules.id, buracos, [side.total for side in score_deal(deal).sides])
 
 
 async def count_tables(metrics: Metrics, store: Store) -> None:
@@ -72,10 +72,10 @@ async def count_tables(metrics: Metrics, store: Store) -> None:
     while True:
         begun = time.perf_counter()
         try:
-            metrics.tables_stored({state.status: await store.count(state.status) for state in TableState})
+            metrics.set_stored_tables({state.status: await store.count(state.status) for state in TableState})
         except StoreError as error:
             # No number is better than an old one.
-            metrics.tables_stored({})
+            metrics.set_stored_tables({})
             logs.get_logger().warning("tables were not counted", cause=str(error))
         # PostgreSQL looks at every table that is being played: where these are very many, it is not asked so often.
         await asyncio.sleep(max(COUNT_EVERY, _PAUSES * (time.perf_counter() - begun)))

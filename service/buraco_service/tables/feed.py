@@ -224,14 +224,14 @@ class Feeds:
         """A feed of a table, seen from the token's seat or (None) by everybody."""
         async with self._tables.store.subscribe(table_id) as subscription:
             self._open.add(subscription)
-            self._tables.metrics.watch_opened()
+            self._tables.metrics.add_watch()
             feed = Feed(self._tables, table_id, claims, subscription, self._heartbeat)
             try:
                 yield feed
             finally:
                 feed.close()
                 self._open.discard(subscription)
-                self._tables.metrics.watch_closed()
+                self._tables.metrics.remove_watch()
 
     async def follow(self, feed: Feed, after_revision: int | None) -> AsyncGenerator[Update, None]:
         """All that a watcher is told, until nothing can happen any more or it is to reconnect."""

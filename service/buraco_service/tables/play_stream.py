@@ -133,7 +133,7 @@ class PlayStream:
             if error.code in _FATAL or error.reason == errors.TABLE_TOO_NEW:
                 raise
             if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-                self._tables.metrics.refused(error.reason, error.metadata.get("limit", ""))
+                self._tables.metrics.count_refusal(error.reason, error.metadata.get("limit", ""))
             await self._catch_up()
             return pb.PlayAnswer(request_id=request_id, error=_play_error(error)).SerializeToString()
         return field(_REQUEST_ID, request_id.encode()) + field(_ACCEPTED, await self._accepted(accepted))

@@ -125,7 +125,7 @@ class Tables:
             first = remembered
         else:
             self.recent.put(table, len(state), entry)
-            self.metrics.table_created(rules.id)
+            self.metrics.count_created_table(rules.id)
             return answer
         said = request.first_answer(first.answer)
         if said is None:
@@ -252,7 +252,7 @@ class Tables:
             self._count_illegal(rule_set, broken)
             raise
         if accepted.entry is not None:
-            self.metrics.moves(rule_set, "accepted", len(moves))
+            self.metrics.count_moves(rule_set, "accepted", len(moves))
         return accepted
 
     async def take_back(
@@ -304,7 +304,7 @@ class Tables:
             except AlreadyRemembered as known:
                 return await self._repeated(table_id, claims, request, known.remembered)
             except RevisionConflict as conflict:
-                self.metrics.store_conflict()
+                self.metrics.count_conflict()
                 newest_revision = conflict.current
                 table = None
             except errors.ApiError:
@@ -344,15 +344,15 @@ class Tables:
         return ((record.deal_number, record.SerializeToString()),)
 
     def _count_illegal(self, rule_set: str, broken: changes.RuleBroken) -> None:
-        self.metrics.moves(rule_set, "illegal")
+        self.metrics.count_moves(rule_set, "illegal")
         for violation in broken.violations:
-            self.metrics.violation(violation.name)
+            self.metrics.count_violation(violation.name)
 
     def _count_ended(self, change: Change) -> None:
         if change.ended is not None:
             count_deal(self.metrics, change.ended)
             if change.table.state is TableState.FINISHED:
-                self.metrics.match_finished(change.table.rules.id)
+                self.metrics.count_match(change.table.rules.id)
 
 
 def seat_of(table: TableValue, claims: SeatClaims) -> int:
