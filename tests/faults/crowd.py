@@ -259,7 +259,7 @@ async def played_meanwhile(crowd: Crowd, fault: Awaitable[None]) -> list[tuple[G
 async def untold(store_url: str, games: Sequence[tuple[Game, Sequence[str]]]) -> set[str]:
     """The tables that are stored and nobody was told of: a create that was repeated has to have made one table."""
     store = await open_store(store_url)
-    stored = {table.table_id for table in await store.list(None, 10_000, None)}
+    stored = {table.table_id for table in await store.list_tables(None, 10_000, None)}
     await store.close()
     return stored - {game.table_id for game, _ in games}
 
@@ -273,7 +273,7 @@ async def verdict(store_url: str, games: Sequence[tuple[Game, Sequence[str]]]) -
         table = decode(stored.state, stored.revision)
         entries = [
             _entry(entry.revision, table_pb2.StoredEntry.FromString(entry.payload))
-            for entry in await store.log(game.table_id, game.history.start, 10_000)
+            for entry in await store.read_log(game.table_id, game.history.start, 10_000)
         ]
         deal = None if table.result else table.deal
         found += [f"{game.table_id}: {problem}" for problem in problems(game.history, entries, deal, never=never)]

@@ -16,7 +16,7 @@ from buraco.v1 import move_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_codec.moves import move_from_pb
 from buraco_service.requests import request_uuid
-from buraco_service.stores.base import KEPT_REQUESTS, Commit
+from buraco_service.stores.base import KEPT_ANSWERS, Commit
 from buraco_service.tables import changes, earlier
 from buraco_service.tables.stored import decode, encode
 from tests.faults.earlier import places
@@ -73,7 +73,7 @@ async def replica(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 
 
 async def _revisions(replica: Replica) -> dict[str, int]:
-    return {stored.table_id: stored.revision for stored in await replica.store.list(None, 100, None)}
+    return {stored.table_id: stored.revision for stored in await replica.store.list_tables(None, 100, None)}
 
 
 async def _moved(replica: Replica) -> list[str]:
@@ -216,8 +216,8 @@ async def test_dropped_entry(replica: Replica) -> None:
         (1, 1, False),
         (1, 400, False),
         (2, 2, True),
-        (40, 40 + KEPT_REQUESTS, True),
-        (40, 41 + KEPT_REQUESTS, False),
+        (40, 40 + KEPT_ANSWERS, True),
+        (40, 41 + KEPT_ANSWERS, False),
     ],
 )
 def test_how_long_they_are_asked_for(since: int, revision: int, expected: bool) -> None:

@@ -64,7 +64,7 @@ async def test_creates_under_one_id(two: tuple[Replica, ...]) -> None:
         outcomes = await gathered(*[at.tables.CreateTable(request) for request in requests for at in two * 3])
         table = _one_won(outcomes).table
         assert [await get(at, table.id) for at in two] == [table] * 2
-    assert len(await two[0].store.list(None, 100, None)) == 10
+    assert len(await two[0].store.list_tables(None, 100, None)) == 10
 
 
 async def test_joins_under_one_id(two: tuple[Replica, ...]) -> None:

@@ -96,7 +96,7 @@ async def _history(store: Store, table: TableValue) -> list[Made]:
         return []
     made: list[Made] = []
     deal: Deal | None = None
-    for _, payload in await store.records(table.id, 0, _PAGE):
+    for _, payload in await store.read_records(table.id, 0, _PAGE):
         record = table_pb2.DealRecord.FromString(payload)
         deal = replay(record).deal
         made += [(move.seat, move.move.SerializeToString(deterministic=True)) for move in record.moves]
@@ -119,7 +119,7 @@ async def _entries(store: Store, table: TableValue) -> list[table_pb2.StoredEntr
     """The changes of the running deal."""
     entries: list[table_pb2.StoredEntry] = []
     after = table.deal_revision
-    while page := await store.log(table.id, after, _PAGE):
+    while page := await store.read_log(table.id, after, _PAGE):
         entries += [table_pb2.StoredEntry.FromString(entry.payload) for entry in page]
         after = page[-1].revision
     return entries

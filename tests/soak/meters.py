@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from buraco_service.stores.urls import split, sqlite_file
+from buraco_service.stores.urls import split_url, sqlite_file
 from tests.bench.processes import processor_seconds
 from tests.servers import valkey
 
@@ -103,7 +103,7 @@ def _children(parent: int) -> list[int]:
 
 def meter_of(url: str) -> Meter:
     """What reads the store of that URL."""
-    scheme, rest = split(url)
+    scheme, rest = split_url(url)
     return _METERS[scheme](rest)
 
 

@@ -44,7 +44,7 @@ async def race(url: str, name: str, last: str) -> None:
         await create(store, "t")
     say("ready")
     await asyncio.to_thread(sys.stdin.readline)
-    revision = await store.revision("t")
+    revision = await store.load_revision("t")
     while revision < int(last):
         try:
             revision = await store.commit(step("t", revision, entry=name.encode()))
@@ -58,7 +58,7 @@ async def race(url: str, name: str, last: str) -> None:
 async def advance(url: str, table_id: str, last: str) -> None:
     """Commit to a table until it has the revision `last`."""
     store = await open_store(url)
-    for revision in range(await store.revision(table_id), int(last)):
+    for revision in range(await store.load_revision(table_id), int(last)):
         await store.commit(step(table_id, revision))
     await store.close()
 
@@ -71,7 +71,7 @@ async def outgrow(url: str) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, most))
     revision = await _commit_until_refused(store)
     say("refused after", revision)
-    say("loaded", await store.revision("t"))
+    say("loaded", await store.load_revision("t"))
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     say("went on to", await store.commit(step("t", revision, request_id="after")))
     await store.close()

@@ -26,7 +26,7 @@ async def told_of(subscription: Subscription, revision: int | None) -> None:
     told: int | None = 0
     while told is not None and told != revision:
         assert revision is None or told < revision
-        told = await soon(subscription.changed())
+        told = await soon(subscription.wait())
 
 
 async def until_answered(store: Store, table_id: str) -> int:
@@ -34,7 +34,7 @@ async def until_answered(store: Store, table_id: str) -> int:
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                return await store.revision(table_id)
+                return await store.load_revision(table_id)
             except StoreUnavailable:
                 await asyncio.sleep(0.01)
 

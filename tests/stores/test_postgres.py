@@ -25,8 +25,8 @@ from buraco_service.stores.base import (
     StoreUrlError,
 )
 from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.postgres.connect import parse
-from buraco_service.stores.postgres.listen import notes
+from buraco_service.stores.postgres.connect import parse_url
+from buraco_service.stores.postgres.listen import parse_notification
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
 from tests.stores.samples import PATIENCE, advance, create, soon, step, told_of
@@ -128,7 +128,7 @@ async def test_silent_server_is_unavailable() -> None:
 
 def test_password_is_not_shown() -> None:
     """Where to connect to may be printed, without the password."""
-    assert "hunter2" not in repr(parse("user:hunter2@host/db?sslpassword=hunter2"))
+    assert "hunter2" not in repr(parse_url("user:hunter2@host/db?sslpassword=hunter2"))
 
 
 def test_driver_is_loaded_only_for_postgresql() -> None:
@@ -210,7 +210,7 @@ async def test_record_given_twice_is_the_later_one(store: Store) -> None:
     """Of two records of one deal in one commit the later stays."""
     await create(store, "t")
     await store.commit(step("t", 1, records=((1, b"first"), (2, b"other"), (1, b"second"))))
-    assert await store.records("t", 0, 10) == [(1, b"second"), (2, b"other")]
+    assert await store.read_records("t", 0, 10) == [(1, b"second"), (2, b"other")]
 
 
 @contextlib.contextmanager
@@ -240,7 +240,7 @@ async def test_transaction_that_may_be_tried_again_is(
     with trouble_with_entry(postgres_server, postgres_url, code, "bad", 3):
         made = await asyncio.gather(store.commit(step("t", 1, entry=b"bad")), store.commit(step("u", 1)))
     assert list(made) == [2, 2]
-    assert len(await store.log("t", 0, 10)) == 2
+    assert len(await store.read_log("t", 0, 10)) == 2
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ async def test_trouble_of_the_server_is_unavailable(
         assert "hidden card" not in "".join(traceback.format_exception(caught.value))
         with pytest.raises(StoreUnavailable):
             await store.create(NewTable("new", b"", "new", 1.0, b"bad", "make", b""))
-    assert await store.revision("t") == 1
-    assert await store.remembered("t", "r") is None
-    assert await store.remembered("new", "make") is None
+    assert await store.load_revision("t") == 1
+    assert await store.find_answer("t", "r") is None
+    assert await store.find_answer("new", "make") is None
     assert await store.commit(step("t", 1)) == 2
 
 
@@ -279,7 +279,7 @@ async def test_commit_that_breaks_its_transaction_does_not_take_its_neighbours_a
     assert isinstance(broken, asyncpg.RaiseError)
     assert "hidden card" not in "".join(traceback.format_exception(broken))
     assert results == [2] * 9
-    assert await store.revision("t4") == 1
+    assert await store.load_revision("t4") == 1
 
 
 async def test_last_revision_is_not_passed(store: Store, other: asyncpg.Connection) -> None:
@@ -302,7 +302,7 @@ async def test_expiry_passes_over_tables_in_use(store: Store, other: asyncpg.Con
     async with other.transaction():
         await other.execute("SELECT FROM buraco.tables WHERE table_id = 'a' FOR UPDATE")
         assert await soon(store.expire(5000.0, 10)) == 1
-        assert await store.revision("a") == 1
+        assert await store.load_revision("a") == 1
     assert await store.expire(5000.0, 10) == 1
 
 
@@ -347,7 +347,7 @@ def test_notification_names_tables_of_any_text() -> None:
     """A payload is taken apart by lengths, so that an id may look like a part of it."""
     odd = ["t", "1 1 x", "é\n\U0001f0cf", " "]
     payload = "".join(f"{revision} {len(table_id)} {table_id}" for revision, table_id in enumerate(odd))
-    assert list(notes(payload)) == [("t", None), ("1 1 x", 1), ("é\n\U0001f0cf", 2), (" ", 3)]
+    assert list(parse_notification(payload)) == [("t", None), ("1 1 x", 1), ("é\n\U0001f0cf", 2), (" ", 3)]
 
 
 async def test_notification_of_somebody_else_is_no_harm(store: Store, other: asyncpg.Connection) -> None:
@@ -375,7 +375,7 @@ async def test_many_changes_at_once_are_all_told(store: Store, postgres_url: str
 
 async def test_pooler_that_loses_notifications_is_refused(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """When LISTEN has no effect, as behind a pooler in transaction mode, opening raises StoreIncompatible."""
-    monkeypatch.setattr("buraco_service.stores.postgres.listen._PROOF_SECONDS", 0.1)
+    monkeypatch.setattr("buraco_service.stores.postgres.listen._VERIFY_SECONDS", 0.1)
     add_listener = asyncpg.Connection.add_listener
 
     async def unlistened(connection: asyncpg.Connection, channel: str, callback: object) -> None:

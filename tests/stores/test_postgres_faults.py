@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from buraco_service.stores.base import LogEntry, RevisionConflict, Store, StoreUnavailable
-from buraco_service.stores.postgres import lanes, listen
+from buraco_service.stores.postgres import listen, pool
 from buraco_service.stores.postgres.connect import Session
 from buraco_service.stores.postgres.store import PostgresStore
 from buraco_service.stores.urls import open_store
@@ -93,7 +93,7 @@ class Players:
     async def _happened(self, table_id: str, revision: int) -> bool:
         while True:
             try:
-                return await self._store.remembered(table_id, f"request {revision}") is not None
+                return await self._store.find_answer(table_id, f"request {revision}") is not None
             except StoreUnavailable:
                 await asyncio.sleep(0.001)
 
@@ -111,10 +111,10 @@ class Players:
             stored = await self._store.load(table_id)
             assert stored.state == b"state %d" % stored.revision
             assert max(acknowledged) <= stored.revision
-            log = await self._store.log(table_id, 0, 10_000)
+            log = await self._store.read_log(table_id, 0, 10_000)
             assert log == [LogEntry(made, b"entry %d" % made) for made in range(1, stored.revision + 1)]
             for made in range(max(2, stored.revision - 100), stored.revision + 1):
-                assert await self._store.remembered(table_id, f"request {made}") is not None
+                assert await self._store.find_answer(table_id, f"request {made}") is not None
 
 
 async def played_while(store: Store, trouble: Callable[[Players], Any]) -> Players:
@@ -226,7 +226,7 @@ async def test_silent_session_is_given_up(
     os.kill(pid, signal.SIGSTOP)
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(lanes, "CALL_SECONDS", 0.1)
+            patch.setattr(pool, "CALL_SECONDS", 0.1)
             with pytest.raises(StoreUnavailable):
                 await soon(store.commit(step("t", 2)))
         assert await soon(store.commit(step("t", 2))) == 3
@@ -235,7 +235,7 @@ async def test_silent_session_is_given_up(
     # What the silent session was told is done by now, or loses; it is not done twice.
     with pytest.raises(RevisionConflict):
         await store.commit(step("t", 2))
-    assert len(await store.log("t", 0, 10)) == await store.revision("t") == 3
+    assert len(await store.read_log("t", 0, 10)) == await store.load_revision("t") == 3
 
 
 # ---- the server goes and comes ----
@@ -270,7 +270,7 @@ async def test_absent_server_is_told_at_once_and_its_return_wakes(
                 store.commit(step("t", 1)),
                 create(store, "new"),
                 store.expire(1.0, 1),
-                store.remembered("t", "r"),
+                store.find_answer("t", "r"),
             ):
                 with pytest.raises(StoreUnavailable):
                     await soon(call)
@@ -288,7 +288,7 @@ async def test_store_can_be_closed_without_its_server(store: PostgresStore, post
         await asyncio.to_thread(postgres_server.stop)
         await soon(store.close())
         with pytest.raises(StoreUnavailable):
-            await subscription.changed()
+            await subscription.wait()
 
 
 # ---- no writes, no room ----
@@ -303,7 +303,7 @@ async def test_read_only_database_is_unavailable(
     await other.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     try:
         await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS}")
-        assert await store.revision("t") == 1
+        assert await store.load_revision("t") == 1
         for call in (store.ping(), store.commit(step("t", 1)), create(store, "u"), store.expire(5000.0, 1)):
             with pytest.raises(StoreUnavailable, match=r"read.only"):
                 await call
@@ -313,7 +313,7 @@ async def test_read_only_database_is_unavailable(
         await other.execute("SET default_transaction_read_only = off")
         await other.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
         await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS}")
-    assert await store.revision("t") == 1
+    assert await store.load_revision("t") == 1
     assert await store.commit(step("t", 1)) == 2
 
 
@@ -327,7 +327,7 @@ async def test_server_without_room_for_all_connections_is_used_with_fewer(
     try:
         store = await open_store(postgres_server.url(name, "few"))
         await create(store, "t")
-        assert await soon(asyncio.gather(*[store.revision("t") for _ in range(50)])) == [1] * 50
+        assert await soon(asyncio.gather(*[store.load_revision("t") for _ in range(50)])) == [1] * 50
         assert await soon(store.commit(step("t", 1))) == 2
         await store.close()
         await other.execute("ALTER ROLE few CONNECTION LIMIT 2")
@@ -342,7 +342,7 @@ async def test_calls_do_not_queue_for_ever(store: PostgresStore, monkeypatch: py
     """A call that has waited too long for its turn is StoreUnavailable, and those after it are made."""
     await create(store, "t")
     with monkeypatch.context() as patch:
-        patch.setattr(lanes, "_QUEUE_SECONDS", -1.0)
+        patch.setattr(pool, "_QUEUE_SECONDS", -1.0)
         for call in (store.load("t"), store.commit(step("t", 1))):
             with pytest.raises(StoreUnavailable, match="too busy"):
                 await call

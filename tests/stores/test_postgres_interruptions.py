@@ -14,10 +14,10 @@ from typing import Any, Final
 import pytest
 from asyncpg import Connection
 
-from buraco_service.stores.base import AlreadyRemembered, StoreUnavailable
+from buraco_service.stores.base import AlreadyAnswered, StoreUnavailable
 from buraco_service.stores.postgres.commits import CommitBatch
 from buraco_service.stores.postgres.connect import Session
-from buraco_service.stores.postgres.lanes import Call
+from buraco_service.stores.postgres.pool import Call
 from buraco_service.stores.postgres.store import PostgresStore
 from buraco_service.stores.urls import open_store
 from tests.stores.interruptions import Interruption, Moment
@@ -67,10 +67,10 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, kind: Any, method: str, interrupt
 
 async def begin_anew(store: PostgresStore) -> None:
     """End all connections: new ones have prepared no statement yet, so that a call has all its steps."""
-    for lanes in (store._calls, store._commits):
-        for lane in lanes._lanes:
-            if lane._connection is not None:
-                lane._connection.terminate()
+    for pool in (store._calls, store._commits):
+        for member in pool._members:
+            if member._connection is not None:
+                member._connection.terminate()
 
 
 @ENDS
@@ -114,9 +114,9 @@ async def test_write_is_unavailable_at_the_end_at_any_step(
             interrupt(patch, kind, "run", interruption)
             with contextlib.suppress(StoreUnavailable):
                 await soon(write())
-        with contextlib.suppress(AlreadyRemembered):
+        with contextlib.suppress(AlreadyAnswered):
             await soon(write())
-        assert await store.revision(table) == len(await store.log(table, 0, 10)) == 1 + (kind is CommitBatch)
+        assert await store.load_revision(table) == len(await store.read_log(table, 0, 10)) == 1 + (kind is CommitBatch)
         if not interruption.met:
             break
     assert number > 2

@@ -15,13 +15,19 @@ from click.testing import CliRunner, Result
 from buraco_service.commands.migrate import migrate as migrate_command
 from buraco_service.stores.base import StoreIncompatible
 from buraco_service.stores.postgres import schema
-from buraco_service.stores.postgres.schema import Migration, SchemaVersion, migrate, migrations, schema_version
+from buraco_service.stores.postgres.schema import (
+    Migration,
+    SchemaVersion,
+    apply_migrations,
+    load_migrations,
+    read_schema_version,
+)
 from buraco_service.stores.sqlite.schema import SCHEMA_VERSION
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
 from tests.stores.samples import create
 
-NEWEST = migrations()[-1].version
+NEWEST = load_migrations()[-1].version
 # What a later version of the program might bring: something that old programs do not mind, then something they do.
 EXPAND = Migration(NEWEST + 1, "expand", 1, "ALTER TABLE buraco.tables ADD note text NOT NULL DEFAULT ''")
 CONTRACT = Migration(
@@ -106,9 +112,9 @@ def test_commands_run_at_once_apply_everything_once(url: str, postgres_server: P
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     outputs = [process.communicate(timeout=60)[0] for process in runs]
     assert [process.returncode for process in runs] == [0, 0, 0]
-    assert [sum(migration.name in output for output in outputs) for migration in migrations()] == [1] * NEWEST
+    assert [sum(migration.name in output for output in outputs) for migration in load_migrations()] == [1] * NEWEST
     name = url.rpartition("/")[2].partition("?")[0]
-    assert postgres_server.sql("SELECT count(*) FROM buraco.migrations", name) == str(len(migrations()))
+    assert postgres_server.sql("SELECT count(*) FROM buraco.migrations", name) == str(len(load_migrations()))
 
 
 def test_server_refuses_a_database_without_tables(url: str) -> None:
@@ -131,15 +137,15 @@ def test_server_refuses_a_database_without_tables(url: str) -> None:
 
 def test_migrations_are_numbered_from_one() -> None:
     """The package's migrations have the numbers 1 and up, and none asks for a program newer than itself."""
-    assert [migration.version for migration in migrations()] == list(range(1, NEWEST + 1))
-    assert all(1 <= migration.oldest_program <= migration.version for migration in migrations())
+    assert [migration.version for migration in load_migrations()] == list(range(1, NEWEST + 1))
+    assert all(1 <= migration.oldest_program <= migration.version for migration in load_migrations())
 
 
 async def test_migrations_at_once_in_one_process(url: str, db: asyncpg.Connection) -> None:
     """Racing migrations of several steps are applied once each, in order."""
-    known = (*migrations(), EXPAND, CONTRACT)
+    known = (*load_migrations(), EXPAND, CONTRACT)
     connections = [await asyncpg.connect(url) for _ in range(4)]
-    applied = await asyncio.gather(*[migrate(connection, known) for connection in connections])
+    applied = await asyncio.gather(*[apply_migrations(connection, known) for connection in connections])
     assert sorted(name for names in applied for name in names) == sorted(migration.name for migration in known)
     rows = await db.fetch("SELECT version, name FROM buraco.migrations ORDER BY applied_at")
     assert [tuple(row) for row in rows] == [(migration.version, migration.name) for migration in known]
@@ -149,24 +155,24 @@ async def test_migrations_at_once_in_one_process(url: str, db: asyncpg.Connectio
 
 async def test_replica_goes_on_while_the_schema_expands(url: str, db: asyncpg.Connection) -> None:
     """An expanding migration lets a running replica go on and an old program start; its tables are kept."""
-    await migrate(db, migrations())
+    await apply_migrations(db, load_migrations())
     running = await open_store(url)
     await create(running, "t")
-    assert await migrate(db, (*migrations(), EXPAND)) == ["expand"]
+    assert await apply_migrations(db, (*load_migrations(), EXPAND)) == ["expand"]
     await create(running, "u")
     started = await open_store(url)
-    assert [stored.table_id for stored in await started.list(None, 10, None)] == ["t", "u"]
+    assert [stored.table_id for stored in await started.list_tables(None, 10, None)] == ["t", "u"]
     await started.close()
     await running.close()
 
 
 async def test_schema_that_is_too_new_is_refused(url: str, db: asyncpg.Connection) -> None:
     """After a contracting migration old programs neither start nor migrate, and say which version is needed."""
-    await migrate(db, (*migrations(), EXPAND, CONTRACT))
+    await apply_migrations(db, (*load_migrations(), EXPAND, CONTRACT))
     with pytest.raises(StoreIncompatible, match=f"this program knows up to {NEWEST}"):
         await open_store(url)
     with pytest.raises(StoreIncompatible, match="made for programs"):
-        await migrate(db, migrations())
+        await apply_migrations(db, load_migrations())
     for arguments in ((), ("--check",)):
         refused = await asyncio.to_thread(run, "--store", url, *arguments)
         assert refused.exit_code == 1
@@ -175,9 +181,9 @@ async def test_schema_that_is_too_new_is_refused(url: str, db: asyncpg.Connectio
 
 async def test_replica_that_outlives_its_schema_is_told(url: str, db: asyncpg.Connection) -> None:
     """A replica still running after a contracting migration gets StoreIncompatible for what is gone."""
-    await migrate(db, migrations())
+    await apply_migrations(db, load_migrations())
     running = await open_store(url)
-    await migrate(db, (*migrations(), EXPAND, CONTRACT))
+    await apply_migrations(db, (*load_migrations(), EXPAND, CONTRACT))
     with pytest.raises(StoreIncompatible, match="does not exist"):
         await create(running, "t")
     await running.close()
@@ -187,17 +193,17 @@ async def test_program_waits_for_the_migrations_that_it_knows(
     url: str, db: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new program refuses an old schema until it is migrated; then it finds the tables of before."""
-    await migrate(db, migrations())
+    await apply_migrations(db, load_migrations())
     old = await open_store(url)
     await create(old, "t")
     await old.close()
-    known = (*migrations(), EXPAND)
-    monkeypatch.setattr(schema, "migrations", lambda: known)
+    known = (*load_migrations(), EXPAND)
+    monkeypatch.setattr(schema, "load_migrations", lambda: known)
     with pytest.raises(StoreIncompatible, match=f"has schema version {NEWEST}.*needs version {NEWEST + 1}.*migrate"):
         await open_store(url)
-    await migrate(db, known)
+    await apply_migrations(db, known)
     new = await open_store(url)
-    assert await new.revision("t") == 1
+    assert await new.load_revision("t") == 1
     await new.close()
 
 
@@ -205,6 +211,6 @@ async def test_migration_that_fails_leaves_nothing(db: asyncpg.Connection) -> No
     """A migration is applied whole or not at all; those before it stay."""
     broken = Migration(NEWEST + 1, "broken", 1, "CREATE TABLE buraco.half (a int); SELECT 1 / 0")
     with pytest.raises(asyncpg.DivisionByZeroError):
-        await migrate(db, (*migrations(), broken))
-    assert await schema_version(db) == SchemaVersion(NEWEST, migrations()[-1].oldest_program)
+        await apply_migrations(db, (*load_migrations(), broken))
+    assert await read_schema_version(db) == SchemaVersion(NEWEST, load_migrations()[-1].oldest_program)
     assert await db.fetchval("SELECT to_regclass('buraco.half')") is None

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from buraco_service.stores.base import AlreadyRemembered, Remembered, Store, StoreUnavailable
+from buraco_service.stores.base import AlreadyAnswered, Store, StoredAnswer, StoreUnavailable
 from buraco_service.stores.redis.nodes import Node, Nodes
 from buraco_service.stores.redis.store import RedisStore
 from tests.servers.proxy import proxy
@@ -50,8 +50,8 @@ async def test_server_is_killed_and_comes_back(server: Valkey, open_at: OpenAt) 
             await soon(call)
     server.start()
     assert await until_answered(store, "t") == 20
-    assert await store.remembered("t", "request 20") == Remembered(20, b"answer 20")
-    assert await store.remembered("t", "make") == Remembered(1, b"answer 1")
+    assert await store.find_answer("t", "request 20") == StoredAnswer(20, b"answer 20")
+    assert await store.find_answer("t", "make") == StoredAnswer(1, b"answer 1")
     await advance(store, "t", 21, 25)
 
 
@@ -61,15 +61,15 @@ async def test_waiters_are_woken_after_a_restart(server: Valkey, open_at: OpenAt
     await create(store, "t")
     async with store.subscribe("t") as subscription, store.subscribe("never made") as other:
         for waiting in (subscription, other):
-            await soon(waiting.changed())  # listening
+            await soon(waiting.wait())  # listening
         server.kill()
         server.start()
         for waiting in (subscription, other):
-            while await soon(waiting.changed()) is not None:
+            while await soon(waiting.wait()) is not None:
                 pass
         await until_answered(store, "t")
         await store.commit(step("t", 1))
-        assert await soon(subscription.changed()) == 2
+        assert await soon(subscription.wait()) == 2
 
 
 async def test_commit_during_an_interruption_is_heard_of(server: Valkey, open_at: OpenAt) -> None:
@@ -78,13 +78,13 @@ async def test_commit_during_an_interruption_is_heard_of(server: Valkey, open_at
         here, there = await open_at(f"redis://127.0.0.1:{line.port}"), await open_at(server.url)
         await create(here, "t")
         async with here.subscribe("t") as subscription:
-            await soon(subscription.changed())
+            await soon(subscription.wait())
             for revision in range(2, 12):
                 line.cut()
                 await advance(there, "t", revision, revision)
                 seen = 0
                 while seen < revision:
-                    told = await soon(subscription.changed())
+                    told = await soon(subscription.wait())
                     seen = await until_answered(here, "t") if told is None else told
         await here.close()
 
@@ -102,9 +102,9 @@ async def test_calls_on_a_broken_connection_fail_whole(server: Valkey, open_at: 
         for name, result in zip(tables, results, strict=True):
             assert result == 2 or isinstance(result, StoreUnavailable)
             revision = await until_answered(store, name)
-            assert len(await store.log(name, 0, 10)) == revision
+            assert len(await store.read_log(name, 0, 10)) == revision
             if revision == 2:
-                with pytest.raises(AlreadyRemembered):
+                with pytest.raises(AlreadyAnswered):
                     await store.commit(step(name, 1, request_id="r"))
             else:
                 assert await store.commit(step(name, 1, request_id="r")) == 2
@@ -137,9 +137,9 @@ async def test_connection_that_ends_at_any_step(
             with contextlib.suppress(StoreUnavailable):
                 await soon(store.commit(step(f"t{number}", 1, request_id="r")))
         await until_answered(store, f"t{number}")
-        with contextlib.suppress(AlreadyRemembered):
+        with contextlib.suppress(AlreadyAnswered):
             await store.commit(step(f"t{number}", 1, request_id="r"))
-        assert await store.revision(f"t{number}") == len(await store.log(f"t{number}", 0, 10)) == 2
+        assert await store.load_revision(f"t{number}") == len(await store.read_log(f"t{number}", 0, 10)) == 2
         if not interruption.met:
             break
     assert number > 2
@@ -159,7 +159,7 @@ async def test_frozen_server_keeps_nobody_waiting(server: Valkey, open_at: OpenA
     server.thaw()
     lose_patience(store, PATIENCE)
     revision = await until_answered(store, "t")
-    assert len(await store.log("t", 0, 10)) == revision
+    assert len(await store.read_log("t", 0, 10)) == revision
 
 
 async def test_frozen_server_does_not_stop_close(server: Valkey, open_at: OpenAt) -> None:
@@ -167,7 +167,7 @@ async def test_frozen_server_does_not_stop_close(server: Valkey, open_at: OpenAt
     store = await open_at(server.url)
     await create(store, "t")
     async with store.subscribe("t") as subscription:
-        await soon(subscription.changed())
+        await soon(subscription.wait())
         server.freeze()
         lose_patience(store)
         loading = asyncio.ensure_future(store.load("t"))
@@ -192,11 +192,11 @@ async def test_full_server_refuses_writes_whole(server: Valkey, open_at: OpenAt)
         with pytest.raises(StoreUnavailable, match="OOM"):
             await call
     assert await (await open_at(server.url)).load("t") == before
-    assert len(await store.log("t", 0, 10)) == 1
-    assert await store.remembered("t", "r") is None
-    assert await store.remembered("new", "make") is None
-    assert await store.records("t", 0, 10) == []
-    assert [stored.table_id for stored in await store.list(None, 10, None)] == ["old", "t"]
+    assert len(await store.read_log("t", 0, 10)) == 1
+    assert await store.find_answer("t", "r") is None
+    assert await store.find_answer("new", "make") is None
+    assert await store.read_records("t", 0, 10) == []
+    assert [stored.table_id for stored in await store.list_tables(None, 10, None)] == ["old", "t"]
     assert await store.expire(5000.0, 10) == 1
     server.command("CONFIG", "SET", "maxmemory", "0")
     assert await store.commit(step("t", 1, request_id="r")) == 2
@@ -214,13 +214,13 @@ async def test_replica_takes_over(server: Valkey, open_at: OpenAt, tmp_path: Pat
         await asyncio.gather(*[create(store, f"u{i}") for i in range(10)])
         await advance(store, "t", 2, 10)
         async with store.subscribe("t") as subscription:
-            await soon(subscription.changed())
+            await soon(subscription.wait())
             server.kill()
             replica.command("REPLICAOF", "NO", "ONE")
             assert await until_answered(store, "t") == 10
-            while await soon(subscription.changed()) is not None:
+            while await soon(subscription.wait()) is not None:
                 pass
-        assert await store.remembered("t", "make") == Remembered(1, b"answer 1")
+        assert await store.find_answer("t", "make") == StoredAnswer(1, b"answer 1")
         follower = await open_at(f"redis://127.0.0.1:{server.port},127.0.0.1:{replica.port}")
         assert await follower.commit(step("t", 10)) == 11
 

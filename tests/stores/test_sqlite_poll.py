@@ -21,7 +21,9 @@ class Database:
         self.asked = 0
         self.woken: list[tuple[str, int | None]] = []
         self.poll = poll.ForeignCommits(
-            self.data_version, self.moved_on, lambda table_id, revision: self.woken.append((table_id, revision))
+            self.data_version,
+            self.changed_revisions,
+            lambda table_id, revision: self.woken.append((table_id, revision)),
         )
 
     def commit(self, table_id: str, revision: int) -> None:
@@ -32,7 +34,7 @@ class Database:
     async def data_version(self) -> int:
         return self.version
 
-    async def moved_on(self, known: Mapping[str, int | None]) -> list[tuple[str, int | None]]:
+    async def changed_revisions(self, known: Mapping[str, int | None]) -> list[tuple[str, int | None]]:
         self.asked += 1
         if self.troubles:
             self.troubles -= 1
@@ -91,8 +93,8 @@ async def test_own_commits_are_known(database: Database) -> None:
     database.poll.watch("a")
     await database.newly_woken()
     database.revisions["a"] = 1
-    database.poll.committed_here("a", 1)
-    database.poll.committed_here("unwatched", 1)
+    database.poll.note_own_commit("a", 1)
+    database.poll.note_own_commit("unwatched", 1)
     database.commit("b", 1)
     assert await database.newly_woken() == []
 

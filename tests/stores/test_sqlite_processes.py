@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from buraco_service.stores.base import LogEntry, Remembered
+from buraco_service.stores.base import LogEntry, StoredAnswer
 from buraco_service.stores.sqlite.store import SqliteStore
 from tests.stores.samples import create, soon
 
@@ -75,10 +75,10 @@ async def test_acknowledged_commits_survive_kill(launch: Launch, file: Path) -> 
         # At most the one commit under way may have been written and not acknowledged.
         assert revisions[-1] <= stored.revision <= revisions[-1] + 1
         assert stored.state == b"state %d" % stored.revision
-        log = await store.log(table_id, 0, 10_000)
+        log = await store.read_log(table_id, 0, 10_000)
         assert log == [LogEntry(made, b"entry %d" % made) for made in range(1, stored.revision + 1)]
         for made in range(max(2, stored.revision - 50), stored.revision + 1):
-            assert await store.remembered(table_id, f"request {made}") == Remembered(made, b"answer %d" % made)
+            assert await store.find_answer(table_id, f"request {made}") == StoredAnswer(made, b"answer %d" % made)
     await store.close()
 
 
@@ -99,7 +99,7 @@ async def test_processes_win_every_revision_once(launch: Launch, file: Path) -> 
             won[revision] = name.encode()
     assert sorted(won) == list(range(2, last + 1))
     store = await SqliteStore.open(file)
-    assert {entry.revision: entry.payload for entry in await store.log("t", 1, last)} == won
+    assert {entry.revision: entry.payload for entry in await store.read_log("t", 1, last)} == won
     await store.close()
 
 
@@ -112,10 +112,10 @@ async def test_commits_of_another_process_are_seen(launch: Launch, file: Path) -
     async with store.subscribe("t") as subscription:
         child = await launch("advance", "t", str(last))
         while len(seen) < last:
-            entries = await store.log("t", len(seen), 1000)
+            entries = await store.read_log("t", len(seen), 1000)
             seen += [entry.revision for entry in entries]
             if not entries:
-                await soon(subscription.changed())
+                await soon(subscription.wait())
     assert seen == list(range(1, last + 1))
     assert await ended(child) == []
     await store.close()
@@ -129,10 +129,10 @@ async def test_file_that_may_not_grow_is_reported(launch: Launch, file: Path) ->
     assert loaded == f"loaded {revision}"
     assert went_on == f"went on to {revision + 1}"
     store = await SqliteStore.open(file)
-    assert await store.revision("t") == revision + 1
-    assert [entry.revision for entry in await store.log("t", 0, 1000)] == list(range(1, revision + 2))
-    assert await store.remembered("t", f"request {revision + 1}") is None
-    assert await store.remembered("t", "after") == Remembered(revision + 1, b"answer %d" % (revision + 1))
+    assert await store.load_revision("t") == revision + 1
+    assert [entry.revision for entry in await store.read_log("t", 0, 1000)] == list(range(1, revision + 2))
+    assert await store.find_answer("t", f"request {revision + 1}") is None
+    assert await store.find_answer("t", "after") == StoredAnswer(revision + 1, b"answer %d" % (revision + 1))
     await store.close()
 
 
@@ -140,8 +140,8 @@ async def test_memory_that_runs_out_is_reported(launch: Launch, file: Path) -> N
     """A commit that SQLite has no memory for is StoreUnavailable and wholly absent, and the same store goes on."""
     assert await ended(await launch("starve")) == [f"SQLite: {file}: out of memory"] * 2 + ["went on to 2"]
     store = await SqliteStore.open(file)
-    assert [entry.revision for entry in await store.log("t", 0, 10)] == [1, 2]
-    assert await store.records("t", 0, 10) == []
+    assert [entry.revision for entry in await store.read_log("t", 0, 10)] == [1, 2]
+    assert await store.read_records("t", 0, 10) == []
     await store.close()
 
 
@@ -149,5 +149,5 @@ async def test_process_ends_although_its_store_is_open(launch: Launch, file: Pat
     """A process that forgets to close its store ends all the same, and what it wrote is there."""
     assert await ended(await launch("forget_to_close")) == ["created"]
     store = await SqliteStore.open(file)
-    assert await store.revision("t") == 1
+    assert await store.load_revision("t") == 1
     await store.close()

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import asyncpg
 
-from buraco_service.stores.postgres.schema import migrate, migrations
+from buraco_service.stores.postgres.schema import apply_migrations, load_migrations
 from buraco_service.stores.redis.keys import Keys, bucket_of
 from buraco_service.stores.redis.store import RedisStore
-from buraco_service.stores.redis.url import parse
+from buraco_service.stores.redis.url import parse_url
 from tests.servers.postgres import PostgresServer
 
 DATABASE = Path(__file__).parent / "schema-2.db"
@@ -78,7 +78,7 @@ def in_sqlite(folder: Path) -> str:
 
 async def in_redis(url: str) -> str:
     """The same URL, now with the tables: each with a claim that the request of its create has settled."""
-    store = await RedisStore.open(parse(url.removeprefix("redis://"), tls=False))
+    store = await RedisStore.open(parse_url(url.removeprefix("redis://"), tls=False))
     for number, table in enumerate(tables()):
         await write_redis(store, table, f"mark {number}")
     await store.close()
@@ -117,11 +117,11 @@ async def in_postgres(server: PostgresServer, *, migrated: bool = True) -> str:
     """The URL of a new database with the tables, written by the functions that there were, and then migrated."""
     url = server.url(server.new_database())
     db = await asyncpg.connect(url)
-    await migrate(db, migrations()[:1])
+    await apply_migrations(db, load_migrations()[:1])
     for table in tables():
         await write_postgres(db, table)
     if migrated:
-        await migrate(db, migrations())
+        await apply_migrations(db, load_migrations())
     await db.close()
     return url
 
