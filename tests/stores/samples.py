@@ -21,7 +21,7 @@ async def soon(awaitable: Awaitable[T]) -> T:
     return await asyncio.wait_for(awaitable, PATIENCE)
 
 
-async def told_of(subscription: Subscription, revision: int | None) -> None:
+async def wait_for_revision(subscription: Subscription, revision: int | None) -> None:
     """Wait until told of this revision (None: one that is not known); a newer one must not be told."""
     told: int | None = 0
     while told is not None and told != revision:
@@ -29,7 +29,7 @@ async def told_of(subscription: Subscription, revision: int | None) -> None:
         told = await soon(subscription.wait())
 
 
-async def until_answered(store: Store, table_id: str) -> int:
+async def wait_until_available(store: Store, table_id: str) -> int:
     """The table's revision, as soon as a store in trouble answers again."""
     async with asyncio.timeout(PATIENCE):
         while True:

@@ -25,7 +25,7 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.stores.limits import MAX_ID_LENGTH, MAX_NUMBER, MAX_PAGE, MAX_PAYLOAD, MAX_STATUS_LENGTH
-from tests.stores.samples import PATIENCE, StoreFactory, advance, create, soon, step, told_of
+from tests.stores.samples import PATIENCE, StoreFactory, advance, create, soon, step, wait_for_revision
 
 # Sorted by code point, which is not how they sort by UTF-16 code unit or by any language's rules.
 ODD_IDS = sorted(["A", "Z", "a", "b", "é", "ż", '"quoted" \\ and \n', "\uffee", "\U0001f0cf", "x" * MAX_ID_LENGTH])
@@ -584,7 +584,7 @@ async def test_change_before_waiting_is_not_lost(store_factory: StoreFactory) ->
             revision = await store.load_revision("t")
             await here.commit(step("t", revision))
             assert await store.load_revision("t") == revision + 1
-            await told_of(subscription, revision + 1)
+            await wait_for_revision(subscription, revision + 1)
 
 
 async def test_no_revision_is_missed_under_load(store_factory: StoreFactory) -> None:
@@ -620,9 +620,9 @@ async def test_waiting_for_a_table_to_come_and_go(store_factory: StoreFactory) -
         async with store.subscribe("t") as subscription:
             for _ in range(3):
                 await create(here, "t", now=1000.0)
-                await told_of(subscription, 1)
+                await wait_for_revision(subscription, 1)
                 await here.expire(2000.0, 1)
-                await told_of(subscription, None)
+                await wait_for_revision(subscription, None)
 
 
 async def test_any_table_can_be_waited_for(store_factory: StoreFactory) -> None:
@@ -635,7 +635,7 @@ async def test_any_table_can_be_waited_for(store_factory: StoreFactory) -> None:
         for revision in (1, 2):
             for table_id, subscription in zip(ODD_IDS, waiting, strict=True):
                 await here.commit(step(table_id, revision))
-                await told_of(subscription, revision + 1)
+                await wait_for_revision(subscription, revision + 1)
 
 
 async def test_wake_up_tells_how_far_the_table_has_come(store_factory: StoreFactory) -> None:
@@ -646,7 +646,7 @@ async def test_wake_up_tells_how_far_the_table_has_come(store_factory: StoreFact
         for revision in range(2, 20):
             await advance(here, "t", revision, revision)
             for subscription in (one, other):
-                await told_of(subscription, revision)
+                await wait_for_revision(subscription, revision)
 
 
 async def test_subscriptions_of_one_table_are_independent(store: Store) -> None:

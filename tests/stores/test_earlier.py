@@ -29,7 +29,7 @@ from tests.servers.valkey import Valkey
 from tests.stores.conftest import OpenAt
 from tests.stores.samples import create, step
 
-TABLES = places.tables()
+TABLES = places.load_tables()
 FAR = 9e9
 BOUND = b"\0" + b"fingerprint....." + b"answer"
 """An answer of this version."""
@@ -39,10 +39,10 @@ BOUND = b"\0" + b"fingerprint....." + b"answer"
 async def store(request: pytest.FixtureRequest, tmp_path: Path, open_at: OpenAt) -> Store:
     """A store of this version on the tables of an earlier one."""
     if request.param == "sqlite":
-        return await open_at(places.in_sqlite(tmp_path))
+        return await open_at(places.copy_to_sqlite(tmp_path))
     if request.param == "postgres":
-        return await open_at(await places.in_postgres(request.getfixturevalue("postgres_server")))
-    return await open_at(await places.in_redis(request.getfixturevalue(f"{request.param}_url")))
+        return await open_at(await places.write_to_postgres(request.getfixturevalue("postgres_server")))
+    return await open_at(await places.write_to_redis(request.getfixturevalue(f"{request.param}_url")))
 
 
 async def test_all_is_there(store: Store) -> None:
@@ -95,7 +95,7 @@ async def _redis(url: str) -> RedisStore:
 
 async def test_nothing_is_left_of_expired_tables(valkey: Valkey, redis_url: str) -> None:
     """The claims go with the tables."""
-    store = await _redis(await places.in_redis(redis_url))
+    store = await _redis(await places.write_to_redis(redis_url))
     assert await store.expire(FAR, 100) == len(TABLES)
     assert len(valkey.command("KEYS", f"{redis_url.partition('prefix=')[2]}*")) == 1
     await store.close()
@@ -132,7 +132,7 @@ async def test_create_of_both_versions(redis_url: str) -> None:
 
 async def test_earlier_program_on_sqlite(tmp_path: Path, open_at: OpenAt) -> None:
     """Its statements for creates go on to work in a file that this version has opened, and each knows the other's."""
-    store = await open_at(places.in_sqlite(tmp_path))
+    store = await open_at(places.copy_to_sqlite(tmp_path))
     await store.create(NewTable("mine", b"state", "waiting", 1.0, b"entry", "make", BOUND))
     created = "SELECT table_id, answer FROM creations JOIN tables USING (number) WHERE request_id = ?"
     with contextlib.closing(sqlite3.connect(tmp_path / "tables.db", isolation_level=None)) as db:
@@ -161,7 +161,7 @@ def _row(found: asyncpg.Record | None) -> tuple[Any, ...]:
 
 async def test_earlier_program_on_postgres(postgres_server: PostgresServer, open_at: OpenAt) -> None:
     """Its statements for creates go on to work with the rights it had, and each version knows the other's creates."""
-    url = await places.in_postgres(postgres_server, migrated=False)
+    url = await places.write_to_postgres(postgres_server, migrated=False)
     postgres_server.sql("DROP ROLE IF EXISTS earlier; CREATE ROLE earlier LOGIN")
     name = url.rpartition("/")[2].partition("?")[0]
     postgres_server.sql(
@@ -200,7 +200,7 @@ async def test_earlier_program_on_postgres(postgres_server: PostgresServer, open
 
 async def test_creates_while_postgres_is_migrated(postgres_server: PostgresServer) -> None:
     """Of creates that go on while the migration is applied none is lost."""
-    url = await places.in_postgres(postgres_server, migrated=False)
+    url = await places.write_to_postgres(postgres_server, migrated=False)
     owner, *clients = [await asyncpg.connect(url) for _ in range(4)]
     made: list[str] = []
     going, done = asyncio.Event(), asyncio.Event()

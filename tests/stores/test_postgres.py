@@ -29,7 +29,7 @@ from buraco_service.stores.postgres.connect import parse_url
 from buraco_service.stores.postgres.listen import parse_notification
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
-from tests.stores.samples import PATIENCE, advance, create, soon, step, told_of
+from tests.stores.samples import PATIENCE, advance, create, soon, step, wait_for_revision
 
 README = Path(__file__).parents[2] / "service/README.md"
 
@@ -356,7 +356,7 @@ async def test_notification_of_somebody_else_is_no_harm(store: Store, other: asy
         for payload in ("", "hello", "1 2", "1 x t", "-", "1 -5 t", "5 2 tt"):
             await other.execute("SELECT pg_notify('buraco', $1)", payload)
         await create(store, "t")
-        await told_of(subscription, 1)
+        await wait_for_revision(subscription, 1)
 
 
 async def test_many_changes_at_once_are_all_told(store: Store, postgres_url: str) -> None:
@@ -369,7 +369,7 @@ async def test_many_changes_at_once_are_all_told(store: Store, postgres_url: str
         waiting = [await stack.enter_async_context(there.subscribe(table_id)) for table_id in ids]
         await asyncio.gather(*[store.commit(step(table_id, 1)) for table_id in ids])
         for subscription in waiting:
-            await told_of(subscription, 2)
+            await wait_for_revision(subscription, 2)
     await there.close()
 
 

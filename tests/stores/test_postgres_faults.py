@@ -17,7 +17,7 @@ from buraco_service.stores.postgres.connect import Session
 from buraco_service.stores.postgres.store import PostgresStore
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
-from tests.stores.samples import PATIENCE, create, soon, step, told_of
+from tests.stores.samples import PATIENCE, create, soon, step, wait_for_revision
 
 _OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
@@ -165,13 +165,13 @@ async def test_waiters_wake_when_their_session_was_ended(
     async with there.subscribe("t") as subscription, store.subscribe("t") as own:
         for revision in range(1, 4):
             await store.commit(step("t", revision))
-            await told_of(subscription, revision + 1)
+            await wait_for_revision(subscription, revision + 1)
         for revision in range(4, 7):
             ended = await other.fetch(f"SELECT pid, pg_terminate_backend(pid, 5000) {_OTHERS} AND query LIKE 'LISTEN%'")
             assert len(ended) == 2
             await store.commit(step("t", revision))
-            await told_of(subscription, None)
-            await told_of(own, None)
+            await wait_for_revision(subscription, None)
+            await wait_for_revision(own, None)
     await there.close()
 
 
@@ -190,9 +190,9 @@ async def test_listening_begins_again_whatever_went_wrong(
     monkeypatch.setattr(store._listener, "_connect", connect_in_the_end)
     async with store.subscribe("t") as subscription:
         await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND query LIKE 'LISTEN%'")
-        await told_of(subscription, None)
+        await wait_for_revision(subscription, None)
         await create(store, "t")
-        await told_of(subscription, 1)
+        await wait_for_revision(subscription, 1)
 
 
 async def test_silent_listener_is_found(
@@ -203,17 +203,17 @@ async def test_silent_listener_is_found(
     async with store.subscribe("t") as subscription:
         # The new session has the shorter heartbeat.
         await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND query LIKE 'LISTEN%'")
-        await told_of(subscription, None)
+        await wait_for_revision(subscription, None)
         pid = await other.fetchval(f"SELECT pid {_OTHERS} AND (query LIKE 'LISTEN%' OR query = 'SELECT 1')")
         os.kill(pid, signal.SIGSTOP)
         try:
             with monkeypatch.context() as patch:
                 patch.setattr(listen, "ANSWER_SECONDS", 0.1)
-                await told_of(subscription, None)
+                await wait_for_revision(subscription, None)
         finally:
             os.kill(pid, signal.SIGCONT)
         await create(store, "t")
-        await told_of(subscription, 1)
+        await wait_for_revision(subscription, 1)
 
 
 async def test_silent_session_is_given_up(
@@ -277,7 +277,7 @@ async def test_absent_server_is_told_at_once_and_its_return_wakes(
         with pytest.raises(StoreUnavailable):
             await open_store(postgres_url)
         await asyncio.to_thread(postgres_server.start)
-        await told_of(subscription, None)
+        await wait_for_revision(subscription, None)
     await works_again(store)
     assert await store.commit(step("t", 1)) == 2
 

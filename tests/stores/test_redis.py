@@ -28,7 +28,7 @@ from buraco_service.stores.urls import open_store
 from tests.servers.proxy import proxy
 from tests.servers.valkey import Valkey, running, wait_until
 from tests.stores.conftest import OpenAt
-from tests.stores.samples import advance, create, soon, step, told_of
+from tests.stores.samples import advance, create, soon, step, wait_for_revision
 
 # As service/README.md has them.
 PERMISSIONS = (
@@ -332,10 +332,10 @@ async def test_message_of_somebody_else_is_no_harm(valkey: Valkey, redis_url: st
         for message in ("hello", "-1", "1.5", b"\xff"):
             assert valkey.command("SPUBLISH", channel, message) == 1
         await create(store, "t")
-        await told_of(subscription, 1)
+        await wait_for_revision(subscription, 1)
         for revision in range(1, 10):
             await store.commit(step("t", revision))
-            await told_of(subscription, revision + 1)
+            await wait_for_revision(subscription, revision + 1)
         assert listening == re.findall(rb"^id=(\d+)", valkey.command("CLIENT", "LIST", "TYPE", "PUBSUB"), re.MULTILINE)
 
 

@@ -13,7 +13,7 @@ from buraco_service.stores.redis.keys import BUCKETS, SLOTS, Keys, bucket_of, sl
 from buraco_service.stores.redis.store import RedisStore
 from tests.servers.valkey import Cluster, missing, replicate, running_cluster, running_node
 from tests.stores.conftest import OpenAt
-from tests.stores.samples import PATIENCE, advance, create, soon, step, until_answered
+from tests.stores.samples import PATIENCE, advance, create, soon, step, wait_until_available
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 
@@ -154,7 +154,7 @@ async def test_replica_takes_over_from_a_dead_master(tmp_path: Path, open_at: Op
             assert await soon(other.wait()) == 2
             await soon(subscription.wait())  # listening to the replica
             for name in lost:
-                assert await until_answered(store, name) == 1
+                assert await wait_until_available(store, name) == 1
                 assert await store.commit(step(name, 1)) == 2
             assert await soon(subscription.wait()) == 2
             assert await store.commit(step(kept, 2)) == 3

@@ -18,7 +18,7 @@ from tests.servers.proxy import proxy
 from tests.servers.valkey import DURABLE, Valkey, missing, running, wait_until
 from tests.stores.conftest import OpenAt
 from tests.stores.interruptions import Interruption, Moment
-from tests.stores.samples import PATIENCE, advance, create, soon, step, until_answered
+from tests.stores.samples import PATIENCE, advance, create, soon, step, wait_until_available
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 
@@ -49,7 +49,7 @@ async def test_server_is_killed_and_comes_back(server: Valkey, open_at: OpenAt) 
         with pytest.raises(StoreUnavailable):
             await soon(call)
     server.start()
-    assert await until_answered(store, "t") == 20
+    assert await wait_until_available(store, "t") == 20
     assert await store.find_answer("t", "request 20") == StoredAnswer(20, b"answer 20")
     assert await store.find_answer("t", "make") == StoredAnswer(1, b"answer 1")
     await advance(store, "t", 21, 25)
@@ -67,7 +67,7 @@ async def test_waiters_are_woken_after_a_restart(server: Valkey, open_at: OpenAt
         for waiting in (subscription, other):
             while await soon(waiting.wait()) is not None:
                 pass
-        await until_answered(store, "t")
+        await wait_until_available(store, "t")
         await store.commit(step("t", 1))
         assert await soon(subscription.wait()) == 2
 
@@ -85,7 +85,7 @@ async def test_commit_during_an_interruption_is_heard_of(server: Valkey, open_at
                 seen = 0
                 while seen < revision:
                     told = await soon(subscription.wait())
-                    seen = await until_answered(here, "t") if told is None else told
+                    seen = await wait_until_available(here, "t") if told is None else told
         await here.close()
 
 
@@ -101,7 +101,7 @@ async def test_calls_on_a_broken_connection_fail_whole(server: Valkey, open_at: 
         results = await soon(asyncio.gather(*commits, return_exceptions=True))
         for name, result in zip(tables, results, strict=True):
             assert result == 2 or isinstance(result, StoreUnavailable)
-            revision = await until_answered(store, name)
+            revision = await wait_until_available(store, name)
             assert len(await store.read_log(name, 0, 10)) == revision
             if revision == 2:
                 with pytest.raises(AlreadyAnswered):
@@ -136,7 +136,7 @@ async def test_connection_that_ends_at_any_step(
             patch.setattr(Nodes, "_route", interrupted)
             with contextlib.suppress(StoreUnavailable):
                 await soon(store.commit(step(f"t{number}", 1, request_id="r")))
-        await until_answered(store, f"t{number}")
+        await wait_until_available(store, f"t{number}")
         with contextlib.suppress(AlreadyAnswered):
             await store.commit(step(f"t{number}", 1, request_id="r"))
         assert await store.load_revision(f"t{number}") == len(await store.read_log(f"t{number}", 0, 10)) == 2
@@ -158,7 +158,7 @@ async def test_frozen_server_keeps_nobody_waiting(server: Valkey, open_at: OpenA
         await soon(store.load("t"))
     server.thaw()
     lose_patience(store, PATIENCE)
-    revision = await until_answered(store, "t")
+    revision = await wait_until_available(store, "t")
     assert len(await store.read_log("t", 0, 10)) == revision
 
 
@@ -217,7 +217,7 @@ async def test_replica_takes_over(server: Valkey, open_at: OpenAt, tmp_path: Pat
             await soon(subscription.wait())
             server.kill()
             replica.command("REPLICAOF", "NO", "ONE")
-            assert await until_answered(store, "t") == 10
+            assert await wait_until_available(store, "t") == 10
             while await soon(subscription.wait()) is not None:
                 pass
         assert await store.find_answer("t", "make") == StoredAnswer(1, b"answer 1")
@@ -235,5 +235,5 @@ async def test_demoted_master_is_left(server: Valkey, open_at: OpenAt, tmp_path:
         server.command("REPLICAOF", "127.0.0.1", other.port)
         with pytest.raises(StoreUnavailable):
             await store.commit(step("t", 1))
-        assert await until_answered(store, "t") == 1
+        assert await wait_until_available(store, "t") == 1
         assert await store.commit(step("t", 1)) == 2
