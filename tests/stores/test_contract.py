@@ -1,4 +1,4 @@
-"""What every store does, whatever keeps the bytes. A new backend joins by a parameter of `store_factory`."""
+"""What every store promises. A new store is tested by a parameter of `store_factory`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_payloads_come_back_byte_by_byte(store: Store, payload: bytes) -> 
 
 @pytest.mark.parametrize("table_id", ODD_IDS)
 async def test_any_text_within_limits_is_an_id(store: Store, table_id: str) -> None:
-    """Ids of tables and requests are told apart by every character."""
+    """Ids of tables and requests differ by every character."""
     await create(store, table_id)
     await store.commit(step(table_id, 1, request_id=table_id))
     assert (await store.load(table_id)).table_id == table_id
@@ -78,7 +78,7 @@ async def test_taken_id_is_refused(store: Store) -> None:
 
 
 async def test_repeated_create(store: Store) -> None:
-    """A repeat of create gets the first answer, also when the table has moved on, and changes nothing."""
+    """A repeat of create gets the first answer, also after further commits, and changes nothing."""
     await create(store, "t", request_id="make")
     for revision in (1, 2):
         with pytest.raises(AlreadyAnswered) as caught:
@@ -103,7 +103,7 @@ async def test_create_under_the_id_of_a_commit(store: Store) -> None:
 
 
 async def test_commit_under_the_id_of_the_create(store: Store) -> None:
-    """The request that created the table is no other's at that table, and it may be at another one."""
+    """The request id of a create cannot be used again at its table, but at another one."""
     await create(store, "t", request_id="make")
     await create(store, "other")
     with pytest.raises(AlreadyAnswered) as caught:
@@ -133,7 +133,7 @@ async def test_one_of_racing_creates_wins(store_factory: StoreFactory) -> None:
 
 
 async def test_one_of_many_request_ids(store: Store) -> None:
-    """Asked for several ids at once, what is remembered of any of them is found; impossible ids are among none."""
+    """Of several request ids, the one with a stored answer is found; impossible ids have none."""
     await create(store, "t", request_id="make")
     await advance(store, "t", 2, 3)
     for asked, found in (
@@ -169,7 +169,7 @@ async def test_commits_are_seen_by_other_replicas(store_factory: StoreFactory) -
 
 @pytest.mark.parametrize("expected", [-1, 0, 1, 3, MAX_NUMBER, 2**70])
 async def test_commit_on_another_revision_loses(store: Store, expected: int) -> None:
-    """A commit that builds on any revision but the newest raises RevisionConflict and leaves no trace."""
+    """A commit that builds on any revision but the newest raises RevisionConflict and changes nothing."""
     await create(store, "t")
     await advance(store, "t", 2, 2)
     before = await store.load("t")
@@ -184,7 +184,7 @@ async def test_commit_on_another_revision_loses(store: Store, expected: int) -> 
 
 
 async def test_commit_to_no_table_is_refused(store: Store) -> None:
-    """A commit does not make a table."""
+    """A commit does not create a table."""
     with pytest.raises(TableNotFound) as caught:
         await store.commit(step("t", 0, request_id="r"))
     assert caught.value.table_id == "t"
@@ -203,8 +203,8 @@ async def test_repeated_request_gets_its_first_answer(store: Store) -> None:
     assert await store.find_answer("t", "request 3") == StoredAnswer(3, b"answer 3")
 
 
-async def test_requests_are_remembered_by_table(store: Store) -> None:
-    """The same request id may be committed once to every table."""
+async def test_answers_are_stored_by_table(store: Store) -> None:
+    """The same request id may be used once at every table."""
     for table_id in ("a", "b"):
         await create(store, table_id, request_id=f"make {table_id}")
         assert await store.commit(step(table_id, 1, request_id="r", answer=table_id.encode())) == 2
@@ -213,15 +213,15 @@ async def test_requests_are_remembered_by_table(store: Store) -> None:
     assert await store.commit(step("b", 2, request_id="make a")) == 3
 
 
-async def test_commits_without_request_id_are_not_remembered(store: Store) -> None:
-    """None is no request id: any number of commits may go without."""
+async def test_commits_without_request_id_store_no_answer(store: Store) -> None:
+    """Any number of commits may have None as their request id."""
     await create(store, "t")
     for revision in range(1, 4):
         assert await store.commit(step("t", revision)) == revision + 1
 
 
-async def test_newest_requests_are_remembered_and_old_ones_forgotten(store: Store) -> None:
-    """The requests of the newest KEPT_ANSWERS revisions are remembered, hardly more, and create's to the end."""
+async def test_newest_answers_are_kept_and_old_ones_dropped(store: Store) -> None:
+    """The answers of the newest KEPT_ANSWERS revisions are kept, hardly more, and that of create for good."""
     await create(store, "t", request_id="make")
     newest = KEPT_ANSWERS + 2 * PRUNE_STEP + 3
     await advance(store, "t", 2, newest)
@@ -237,14 +237,14 @@ async def test_newest_requests_are_remembered_and_old_ones_forgotten(store: Stor
 
 
 @pytest.mark.parametrize(("table_id", "request_id"), [("t", "never"), ("no table", "r"), ("", "r"), ("t", "\0")])
-async def test_unknown_request_is_not_remembered(store: Store, table_id: str, request_id: str) -> None:
-    """What was never committed is answered with None, whatever it is that is unknown."""
+async def test_unknown_request_has_no_answer(store: Store, table_id: str, request_id: str) -> None:
+    """An unknown table or request has no stored answer."""
     await create(store, "t")
     assert await store.find_answer(table_id, request_id) is None
 
 
 async def test_racing_commits_win_every_revision_once(store_factory: StoreFactory) -> None:
-    """Writers on two replicas that race for one table win every revision exactly once, and the log tells who."""
+    """Writers on two replicas that race for one table win every revision exactly once, as the log shows."""
     replicas = [await store_factory(), await store_factory()]
     await create(replicas[0], "t")
     won: dict[int, bytes] = {}
@@ -267,7 +267,7 @@ async def test_racing_commits_win_every_revision_once(store_factory: StoreFactor
 
 
 async def test_failing_commits_do_not_disturb_their_neighbours(store: Store) -> None:
-    """Of commits made together, each that can win does, whatever happens to those beside it."""
+    """Of commits made together, one that fails does not affect the others."""
     for i in range(10):
         await create(store, f"t{i}")
     await store.commit(step("t0", 1, request_id="old"))
@@ -294,12 +294,12 @@ async def test_same_request_made_at_once_is_committed_once(store: Store) -> None
         *[store.commit(step("t", 1, request_id="r", answer=b"%d" % i)) for i in range(10)], return_exceptions=True
     )
     (winner,) = [i for i, result in enumerate(results) if result == 2]
-    remembered = [result.stored_answer for result in results if isinstance(result, AlreadyAnswered)]
-    assert remembered == [StoredAnswer(2, b"%d" % winner)] * 9
+    answers = [result.stored_answer for result in results if isinstance(result, AlreadyAnswered)]
+    assert answers == [StoredAnswer(2, b"%d" % winner)] * 9
 
 
 async def test_cancelled_commit_is_whole_or_absent(store: Store) -> None:
-    """Cancelling those who wait for commits leaves whole revisions, and a store that works."""
+    """Cancelled commits are whole or absent, and the store works on."""
     await create(store, "t")
     commits = [asyncio.ensure_future(store.commit(step("t", 1, request_id=f"r{i}"))) for i in range(20)]
     await asyncio.sleep(0)
@@ -318,7 +318,7 @@ async def test_cancelled_commit_is_whole_or_absent(store: Store) -> None:
 
 
 async def test_log_is_read_in_pages(store: Store) -> None:
-    """Entries come in order, without a gap, after the revision asked for and up to the limit."""
+    """Entries come in order, without a gap, after the given revision and up to the limit."""
     await create(store, "t")
     await create(store, "neighbour")
     await advance(store, "t", 2, 10)
@@ -330,14 +330,14 @@ async def test_log_is_read_in_pages(store: Store) -> None:
 
 @pytest.mark.parametrize("after", [2, 3, MAX_NUMBER, 2**70])
 async def test_log_after_the_newest_revision_is_empty(store: Store, after: int) -> None:
-    """There is nothing after the newest revision, or after one that is yet to come."""
+    """There is nothing after the newest revision, or after a future one."""
     await create(store, "t")
     await advance(store, "t", 2, 2)
     assert await store.read_log("t", after, 10) == []
 
 
 async def test_dropped_history_is_told(store: Store) -> None:
-    """Entries given up are dropped once they are PRUNE_STEP, and asking for one raises HistoryGone with the oldest."""
+    """Entries that may go are dropped once they are PRUNE_STEP, and reading one raises HistoryGone with the oldest."""
     await create(store, "t")
     newest = 2 * PRUNE_STEP
     await advance(store, "t", 2, newest - 1)
@@ -354,7 +354,7 @@ async def test_dropped_history_is_told(store: Store) -> None:
 
 
 async def test_newest_entry_is_never_dropped(store: Store) -> None:
-    """However much history is given up, the newest entry stays, and later commits go on from it."""
+    """Whatever log may be dropped, the newest entry stays, and later commits follow it."""
     await create(store, "t")
     newest = PRUNE_STEP + 3
     await advance(store, "t", 2, newest - 1)
@@ -365,7 +365,7 @@ async def test_newest_entry_is_never_dropped(store: Store) -> None:
 
 
 async def test_history_of_other_tables_stays(store: Store) -> None:
-    """Dropping a table's history touches no other table's."""
+    """Dropping a table's log changes no other table's."""
     for table_id in ("a", "b", "c"):
         await create(store, table_id)
         await advance(store, table_id, 2, 3)
@@ -381,7 +381,7 @@ async def test_history_of_other_tables_stays(store: Store) -> None:
 
 
 async def test_records_are_read_in_pages(store: Store) -> None:
-    """Records come in the order of their deals, from any commits, after the deal asked for and up to the limit."""
+    """Records come in the order of their deals, from any commits, after the given deal and up to the limit."""
     await create(store, "t")
     await store.commit(step("t", 1, records=((3, b"three"), (1, b"one"))))
     await store.commit(step("t", 2, records=((2, b"two"), (0, b"zero"))))
@@ -404,7 +404,7 @@ async def test_record_of_the_same_deal_is_replaced(store: Store) -> None:
 
 
 async def test_tables_are_listed_in_order_of_id(store: Store) -> None:
-    """All tables come in code point order with all that load tells, page after page without a gap or a repeat."""
+    """All tables come in code point order, as `load` returns them, page after page without a gap or a repeat."""
     for table_id in reversed(ODD_IDS):
         await create(store, table_id)
     listed: list[StoredTable] = []
@@ -416,7 +416,7 @@ async def test_tables_are_listed_in_order_of_id(store: Store) -> None:
 
 
 async def test_tables_are_listed_by_status(store: Store) -> None:
-    """A table is listed under its newest status alone, and pages hold for one status, too."""
+    """A table is listed under its newest status alone, also page by page."""
     for i in range(6):
         await create(store, f"t{i}", status="waiting")
     for i in (1, 2, 4):
@@ -459,7 +459,7 @@ async def test_tables_are_counted(store_factory: StoreFactory) -> None:
 
 
 async def test_tables_of_an_owner_are_counted(store_factory: StoreFactory) -> None:
-    """Tables are counted by owner and status, whichever process made or changed them; those of nobody never are."""
+    """Tables are counted by owner and status, whichever process made or changed them; without an owner they are not."""
     here, there = await store_factory(), await store_factory()
     assert await here.count_owned("ann", "waiting") == 0
     for number, (store, owner) in enumerate([(here, "ann"), (there, "ann"), (here, "bo"), (there, None)]):
@@ -477,7 +477,7 @@ async def test_tables_of_an_owner_are_counted(store_factory: StoreFactory) -> No
 
 
 async def test_refused_create_is_not_counted(store: Store) -> None:
-    """A create that was refused, or repeats another one, counts for nobody."""
+    """A create that was refused, or repeats another one, counts for no owner."""
     await store.create(NewTable("t", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann"))
     with pytest.raises(TableExists):
         await store.create(NewTable("t", b"state", "waiting", 1.0, b"entry", "other", b"answer", "ann"))
@@ -497,7 +497,7 @@ async def test_expired_tables_are_not_counted(store: Store) -> None:
 
 
 async def test_untouched_tables_expire(store: Store) -> None:
-    """Tables not written since the given second go, and a commit counts as a touch."""
+    """Tables not written since the given time are removed; a commit is a write."""
     for i in range(4):
         await create(store, f"t{i}", now=1000.0 + i)
     await store.commit(step("t0", 1, now=9000.0))
@@ -507,7 +507,7 @@ async def test_untouched_tables_expire(store: Store) -> None:
 
 
 async def test_longest_untouched_tables_expire_first(store: Store) -> None:
-    """No more than the limit go at a time, and it is those from the earliest hours."""
+    """At most `limit` tables are removed at a time, from the earliest hours first."""
     for i in range(6):
         await create(store, f"t{i}", now=3600.0 * (10 - i))
     assert await store.expire(1e9, 4) == 4
@@ -516,16 +516,16 @@ async def test_longest_untouched_tables_expire_first(store: Store) -> None:
 
 
 async def test_expired_table_goes_whole(store: Store) -> None:
-    """Nothing is left of an expired table: its id, its requests and its create's start anew, its neighbours stay."""
+    """Nothing is left of an expired table: its id and its request ids can be used again. Other tables stay."""
     for table_id in ("a", "b", "c", "d"):
         touched = 2000.0 if table_id in "bd" else 5000.0
         await create(store, table_id, request_id=f"make {table_id}", now=touched)
         await store.commit(step(table_id, 1, request_id="r", records=((1, b"deal"),), now=touched))
     assert await store.expire(3000.0, 10) == 2
     for table_id in ("d", "b"):
-        for question in _questions_about(store, table_id):
+        for read in _reads_of(store, table_id):
             with pytest.raises(TableNotFound):
-                await question()
+                await read()
         with pytest.raises(TableNotFound):
             await store.commit(step(table_id, 2))
         assert await store.find_answer(table_id, "r") is None
@@ -588,7 +588,7 @@ async def test_change_before_waiting_is_not_lost(store_factory: StoreFactory) ->
 
 
 async def test_no_revision_is_missed_under_load(store_factory: StoreFactory) -> None:
-    """Watchers get all revisions in order while a replica writes, although they read only up to what they are told."""
+    """Subscribers get all revisions in order while a replica writes, reading only up to the revision of the wake-up."""
     here, there = await store_factory(), await store_factory()
     await create(here, "t")
     last = 150
@@ -614,7 +614,7 @@ async def test_no_revision_is_missed_under_load(store_factory: StoreFactory) -> 
 
 
 async def test_waiting_for_a_table_to_come_and_go(store_factory: StoreFactory) -> None:
-    """A subscription may be there before its table, and is woken when the table is made and when it is removed."""
+    """A subscription may come before its table, and is woken when the table is created and when it is removed."""
     here, there = await store_factory(), await store_factory()
     for store in (here, there):
         async with store.subscribe("t") as subscription:
@@ -626,7 +626,7 @@ async def test_waiting_for_a_table_to_come_and_go(store_factory: StoreFactory) -
 
 
 async def test_any_table_can_be_waited_for(store_factory: StoreFactory) -> None:
-    """Whatever characters an id has, another replica's commits to its table wake those who wait for it."""
+    """Whatever characters an id has, another replica's commits to its table wake its subscriptions."""
     here, there = await store_factory(), await store_factory()
     for table_id in ODD_IDS:
         await create(here, table_id)
@@ -638,8 +638,8 @@ async def test_any_table_can_be_waited_for(store_factory: StoreFactory) -> None:
                 await wait_for_revision(subscription, revision + 1)
 
 
-async def test_wake_up_tells_how_far_the_table_has_come(store_factory: StoreFactory) -> None:
-    """After a commit a wait ends with its revision, or with one that is not known, and never with one yet to come."""
+async def test_wake_up_has_the_newest_revision(store_factory: StoreFactory) -> None:
+    """After a commit a wait ends with its revision, or with one that is not known, and never with a future one."""
     here, there = await store_factory(), await store_factory()
     await create(here, "t")
     async with here.subscribe("t") as one, there.subscribe("t") as other:
@@ -650,7 +650,7 @@ async def test_wake_up_tells_how_far_the_table_has_come(store_factory: StoreFact
 
 
 async def test_subscriptions_of_one_table_are_independent(store: Store) -> None:
-    """A wake-up taken by one subscriber, or one that has left, takes nothing from the others."""
+    """Neither a wake-up of one subscription nor its end affects the others."""
     await create(store, "t")
     async with store.subscribe("t") as first:
         async with store.subscribe("t"):
@@ -664,7 +664,7 @@ async def test_subscriptions_of_one_table_are_independent(store: Store) -> None:
 
 
 async def test_cancelled_wait_loses_nothing(store: Store) -> None:
-    """A wait given up, as by a timeout, leaves the subscription whole."""
+    """A cancelled wait, as by a timeout, loses no change."""
     await create(store, "t")
     async with store.subscribe("t") as subscription:
         for _ in range(3):
@@ -693,11 +693,11 @@ async def test_waiter_can_be_woken_for_other_reasons(store: Store) -> None:
 
 @pytest.mark.parametrize("table_id", ["never", "", "x" * (MAX_ID_LENGTH + 1), "nul \0", "surrogate \udc00"])
 async def test_unknown_and_impossible_ids_are_not_found(store: Store, table_id: str) -> None:
-    """Every question about a table that is not there, and cannot be, raises TableNotFound."""
+    """Every read of a table that is not there, or cannot be, raises TableNotFound."""
     await create(store, "t")
-    for question in _questions_about(store, table_id):
+    for read in _reads_of(store, table_id):
         with pytest.raises(TableNotFound):
-            await question()
+            await read()
     with pytest.raises(TableNotFound):
         await store.commit(step(table_id, 1))
 
@@ -757,7 +757,7 @@ async def test_ping_answers(store: Store) -> None:
 
 
 async def test_close_finishes_what_is_under_way(store_factory: StoreFactory) -> None:
-    """Calls made before close are answered as ever; what they wrote is there for the next to open the store."""
+    """Calls made before close are answered, and what they wrote is there when the store is opened again."""
     store = await store_factory()
     await create(store, "t")
     commits = [asyncio.ensure_future(store.commit(step("t", revision))) for revision in range(1, 30)]
@@ -790,7 +790,7 @@ async def test_closed_store_refuses(store: Store) -> None:
     await store.close()
     await store.close()
     calls: list[Callable[[], Awaitable[object]]] = [
-        *_questions_about(store, "t"),
+        *_reads_of(store, "t"),
         lambda: create(store, "new"),
         lambda: store.count_owned("ann", "waiting"),
         lambda: store.count("waiting"),
@@ -807,7 +807,7 @@ async def test_closed_store_refuses(store: Store) -> None:
 
 
 async def test_close_ends_subscriptions(store: Store) -> None:
-    """Who waits when the store is closed, and who waits later, gets StoreUnavailable."""
+    """A wait that the close ends, and one that begins later, raises StoreUnavailable."""
     async with store.subscribe("t") as subscription, store.subscribe("u") as later:
 
         async def wait_on() -> None:
@@ -837,8 +837,8 @@ async def test_store_is_not_shared_between_event_loops(store: Store) -> None:
     assert await store.load_revision("t") == 1
 
 
-def _questions_about(store: Store, table_id: str) -> list[Callable[[], Awaitable[object]]]:
-    """Everything that can be asked about a table and is answered with TableNotFound when there is none."""
+def _reads_of(store: Store, table_id: str) -> list[Callable[[], Awaitable[object]]]:
+    """Return the calls that read a table and raise TableNotFound if there is none."""
     return [
         lambda: store.load(table_id),
         lambda: store.load_revision(table_id),

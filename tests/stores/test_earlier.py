@@ -1,4 +1,4 @@
-"""Stores that hold what an earlier version has written, and creates in particular."""
+"""Stores with tables of an earlier version, and answers of its creates in particular."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ async def test_repeated_create(store: Store) -> None:
     assert await store.find_answer("derived", TABLES[0].creation.key) is None
 
 
-async def test_create_is_remembered_to_the_end(store: Store) -> None:
-    """However long the table is played on, its create is remembered, and free when it has expired."""
+async def test_answer_of_create_is_kept(store: Store) -> None:
+    """The answer of a create is kept however long the table is played, and dropped when the table expires."""
     table = TABLES[0]
     newest = table.revision + KEPT_ANSWERS + 2 * PRUNE_STEP
     for revision in range(table.revision, newest):
@@ -94,7 +94,7 @@ async def _redis(url: str) -> RedisStore:
 
 
 async def test_nothing_is_left_of_expired_tables(valkey: Valkey, redis_url: str) -> None:
-    """The claims go with the tables."""
+    """Claims are removed with their tables."""
     store = await _redis(await places.write_to_redis(redis_url))
     assert await store.expire(FAR, 100) == len(TABLES)
     assert len(valkey.command("KEYS", f"{redis_url.partition('prefix=')[2]}*")) == 1
@@ -103,7 +103,7 @@ async def test_nothing_is_left_of_expired_tables(valkey: Valkey, redis_url: str)
 
 @pytest.mark.parametrize("fixture", ["redis_url", "redis_cluster_url"])
 async def test_claim_without_its_table(request: pytest.FixtureRequest, fixture: str) -> None:
-    """A claim whose table was never made, or is another claim's, stands for nothing: the request creates its table."""
+    """A claim whose table was never made, or has another claim, has no effect: the request creates its table."""
     store = await _redis(request.getfixturevalue(fixture))
     await places.write_claim(store, "make", "mark", "never made")
     await places.write_redis(store, TABLES[0], "another mark")
@@ -116,7 +116,7 @@ async def test_claim_without_its_table(request: pytest.FixtureRequest, fixture: 
 
 
 async def test_create_of_both_versions(redis_url: str) -> None:
-    """Where an earlier version made another table for a request that this one had answered, the first answer stays."""
+    """If an earlier version made another table for a request that this one had answered, the first answer stays."""
     store = await _redis(redis_url)
     request_id = TABLES[0].creation.key
     await create(store, "t", request_id=request_id)
@@ -131,7 +131,7 @@ async def test_create_of_both_versions(redis_url: str) -> None:
 
 
 async def test_earlier_program_on_sqlite(tmp_path: Path, open_at: OpenAt) -> None:
-    """Its statements for creates go on to work in a file that this version has opened, and each knows the other's."""
+    """Its statements for creates still work in a file that this version has opened, and each knows the other's."""
     store = await open_at(places.copy_to_sqlite(tmp_path))
     await store.create(NewTable("mine", b"state", "waiting", 1.0, b"entry", "make", BOUND))
     created = "SELECT table_id, answer FROM creations JOIN tables USING (number) WHERE request_id = ?"
@@ -160,7 +160,7 @@ def _row(found: asyncpg.Record | None) -> tuple[Any, ...]:
 
 
 async def test_earlier_program_on_postgres(postgres_server: PostgresServer, open_at: OpenAt) -> None:
-    """Its statements for creates go on to work with the rights it had, and each version knows the other's creates."""
+    """Its statements for creates still work with the rights it had, and each version knows the other's creates."""
     url = await places.write_to_postgres(postgres_server, migrated=False)
     postgres_server.sql("DROP ROLE IF EXISTS earlier; CREATE ROLE earlier LOGIN")
     name = url.rpartition("/")[2].partition("?")[0]

@@ -21,7 +21,7 @@ from tests.stores.samples import PATIENCE, advance, create, soon, step
 
 
 class Observed:
-    """Keeps what was reported."""
+    """Notes what was reported."""
 
     def __init__(self) -> None:
         self.operations: list[tuple[str, str]] = []
@@ -38,7 +38,7 @@ class Observed:
 
 @pytest.fixture
 async def inner(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    """The store that does the work."""
+    """The inner store."""
     inner = await SqliteStore.open(tmp_path / "tables.db")
     yield inner
     await inner.close()
@@ -46,7 +46,7 @@ async def inner(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 @pytest.fixture
 def observed() -> Observed:
-    """What the store under test reports."""
+    """The reports of the store under test."""
     return Observed()
 
 

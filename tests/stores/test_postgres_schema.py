@@ -1,4 +1,4 @@
-"""`buraco migrate`, and what becomes of programs and databases of different versions."""
+"""`buraco migrate`, and programs with databases of different versions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CONTRACT = Migration(
 
 @pytest.fixture
 def url(postgres_server: PostgresServer) -> str:
-    """A new database without anything."""
+    """A new, empty database."""
     return postgres_server.url(postgres_server.new_database())
 
 
@@ -50,7 +50,7 @@ async def db(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 def run(*arguments: str) -> Result:
-    """`buraco migrate` with these arguments."""
+    """Run `buraco migrate` with these arguments."""
     return CliRunner().invoke(migrate_command, arguments, catch_exceptions=False)
 
 
@@ -58,7 +58,7 @@ def run(*arguments: str) -> Result:
 
 
 def test_new_database_is_made_ready(url: str) -> None:
-    """`buraco migrate` applies what is due, `--check` says by its status whether anything is."""
+    """`buraco migrate` applies what is due; the status of `--check` shows whether anything is."""
     checked = run("--store", url, "--check")
     assert (checked.exit_code, "due: 0001_tables" in checked.output) == (3, True)
     assert run("--store", url, "--check").exit_code == 3
@@ -82,7 +82,7 @@ def test_store_may_come_from_the_environment(url: str, monkeypatch: pytest.Monke
 
 
 def test_sqlite_needs_no_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For SQLite the command makes nothing, and tells the version of a file that is there."""
+    """For SQLite the command makes nothing, and prints the version of an existing file."""
     url = f"sqlite:///{tmp_path}/tables.db"
     first = run("--store", url)
     assert (first.exit_code, "no tables yet" in first.output) == (0, True)
@@ -118,7 +118,7 @@ def test_commands_run_at_once_apply_everything_once(url: str, postgres_server: P
 
 
 def test_server_refuses_a_database_without_tables(url: str) -> None:
-    """`buraco serve` on a database that is not ready ends at once and names the command that makes it so."""
+    """`buraco serve` on a database that is not ready ends at once and names the command to run."""
     command = [sys.executable, "-m", "buraco_service", "serve", "--port", "0", "--metrics-port", "-1", "--store"]
     ended = subprocess.run(
         [*command, url.replace("postgres@", "postgres:hunter2@")],
@@ -136,7 +136,7 @@ def test_server_refuses_a_database_without_tables(url: str) -> None:
 
 
 def test_migrations_are_numbered_from_one() -> None:
-    """The package's migrations have the numbers 1 and up, and none asks for a program newer than itself."""
+    """The package's migrations have the numbers 1 and up, and none requires a newer program than itself."""
     assert [migration.version for migration in load_migrations()] == list(range(1, NEWEST + 1))
     assert all(1 <= migration.oldest_program <= migration.version for migration in load_migrations())
 
@@ -154,7 +154,7 @@ async def test_migrations_at_once_in_one_process(url: str, db: asyncpg.Connectio
 
 
 async def test_replica_goes_on_while_the_schema_expands(url: str, db: asyncpg.Connection) -> None:
-    """An expanding migration lets a running replica go on and an old program start; its tables are kept."""
+    """An expanding migration lets a running replica work on and an old program start; its tables are kept."""
     await apply_migrations(db, load_migrations())
     running = await open_store(url)
     await create(running, "t")
@@ -180,7 +180,7 @@ async def test_schema_that_is_too_new_is_refused(url: str, db: asyncpg.Connectio
 
 
 async def test_replica_that_outlives_its_schema_is_told(url: str, db: asyncpg.Connection) -> None:
-    """A replica still running after a contracting migration gets StoreIncompatible for what is gone."""
+    """A replica still running after a contracting migration gets StoreIncompatible for what was removed."""
     await apply_migrations(db, load_migrations())
     running = await open_store(url)
     await apply_migrations(db, (*load_migrations(), EXPAND, CONTRACT))
@@ -192,7 +192,7 @@ async def test_replica_that_outlives_its_schema_is_told(url: str, db: asyncpg.Co
 async def test_program_waits_for_the_migrations_that_it_knows(
     url: str, db: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new program refuses an old schema until it is migrated; then it finds the tables of before."""
+    """A new program refuses an old schema until it is migrated; then it finds the old tables."""
     await apply_migrations(db, load_migrations())
     old = await open_store(url)
     await create(old, "t")

@@ -1,4 +1,4 @@
-"""What is special about the Redis store, with one server that works."""
+"""The Redis store with one working server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PERMISSIONS = (
 
 
 def keys_of(server: Valkey, url: str) -> list[bytes]:
-    """What the server holds for a URL."""
+    """Return all that the server stores for a URL."""
     prefix = url.partition("prefix=")[2]
     return sorted(server.command("KEYS", f"{prefix}*"))
 
@@ -47,7 +47,7 @@ def keys_of(server: Valkey, url: str) -> list[bytes]:
 
 
 async def test_everything_lies_under_the_prefix(valkey: Valkey, open_at: OpenAt) -> None:
-    """Stores with different prefixes on one server know nothing of each other."""
+    """Stores with different prefixes on one server do not see each other's tables."""
     one, other = await open_at(f"{valkey.url}?prefix=one:"), await open_at(f"{valkey.url}?prefix=other:")
     before = set(valkey.command("KEYS", "*"))
     await create(one, "t", request_id="make")
@@ -88,7 +88,7 @@ async def test_pruned_table_does_not_grow(valkey: Valkey, redis_url: str, open_a
 
 
 async def test_last_revision_there_can_be(valkey: Valkey, redis_url: str, open_at: OpenAt) -> None:
-    """A table at the highest revision takes no commit more, and stays as it is."""
+    """A table at the highest revision takes no further commit, and stays as it is."""
     store = await open_at(redis_url)
     await create(store, "t")
     keys = Keys(redis_url.partition("prefix=")[2]).of_table("t")
@@ -105,7 +105,7 @@ async def test_last_revision_there_can_be(valkey: Valkey, redis_url: str, open_a
 
 @pytest.mark.parametrize("limit", [1, 7, 64, 150, 1000])
 async def test_pages_over_all_buckets(redis_url: str, open_at: OpenAt, limit: int) -> None:
-    """Page by page, of any size, every table comes once and in order, although they lie in many buckets."""
+    """Page by page, of any size, every table comes once and in order, although they are in many buckets."""
     store = await open_at(redis_url)
     # One bucket has far more than its share.
     ids = [f"a{i}" for i in range(120)]
@@ -135,7 +135,7 @@ async def test_age_within_the_hour_is_looked_up(redis_url: str, open_at: OpenAt)
 
 
 async def test_flushed_scripts_are_loaded_again(valkey: Valkey, redis_url: str, open_at: OpenAt) -> None:
-    """A server that has forgotten the scripts learns them anew, and no call notices."""
+    """A server whose scripts were flushed loads them again, and no call fails."""
     store = await open_at(redis_url)
     await create(store, "t")
     for revision in range(2, 6):
@@ -175,7 +175,7 @@ async def test_key_of_another_kind_is_refused(valkey: Valkey, redis_url: str, op
 
 
 async def test_unreachable_server(open_at: OpenAt) -> None:
-    """When nobody listens, opening raises StoreUnavailable that names the address."""
+    """When no server listens, opening raises StoreUnavailable that names the address."""
     with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1 cannot be reached"):
         await open_at("redis://127.0.0.1:1")
 
@@ -282,7 +282,7 @@ async def test_server_that_evicts_tables_is_refused(valkey: Valkey, redis_url: s
 
 
 async def test_configuration_may_be_secret(valkey: Valkey, open_at: OpenAt) -> None:
-    """A server that does not show its configuration, as hosted ones do, is taken as it is."""
+    """A server that does not show its configuration, as hosted ones do, is accepted."""
     valkey.command("ACL", "SETUSER", "guest", "on", ">pass", "~*", "&*", "+@all", "-config")
     try:
         with capture_logs() as logs:
@@ -294,14 +294,14 @@ async def test_configuration_may_be_secret(valkey: Valkey, open_at: OpenAt) -> N
 
 
 async def test_configuration_may_be_unknown(tmp_path: Path, open_at: OpenAt) -> None:
-    """A server that has no command for its configuration is taken as it is, too."""
+    """A server that has no command for its configuration is accepted, too."""
     with running(tmp_path, "--rename-command", "CONFIG", "") as server, capture_logs() as logs:
         await create(await open_at(server.url), "t")
     assert [line["event"] for line in logs] == ["redis does not show its configuration"]
 
 
 async def test_watching_that_is_refused_is_told(valkey: Valkey, open_at: OpenAt) -> None:
-    """When the server lets nobody listen any more, an operator is warned, and listening goes on once it may."""
+    """When the server refuses subscriptions, a warning is logged, and they are made again once it allows them."""
     valkey.command("ACL", "SETUSER", "deaf", "on", ">pass", "~*", "&*", "+@all", "-ssubscribe")
     try:
         with capture_logs() as logs:
@@ -323,7 +323,7 @@ async def test_watching_that_is_refused_is_told(valkey: Valkey, open_at: OpenAt)
 
 
 async def test_message_of_somebody_else_is_no_harm(valkey: Valkey, redis_url: str, open_at: OpenAt) -> None:
-    """What another program says on a table's channel breaks no connection, and changes are heard of as before."""
+    """A message of another program on a table's channel breaks no connection, and changes still wake."""
     store = await open_at(redis_url)
     channel = Keys(redis_url.partition("prefix=")[2]).of_table("t").channel
     async with store.subscribe("t") as subscription:

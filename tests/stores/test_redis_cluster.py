@@ -1,4 +1,4 @@
-"""The Redis store in a cluster: where its keys lie, slots that move, masters that fail."""
+"""The Redis store in a cluster: its keys in slots, slots that move, masters that fail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 
 
 def test_buckets_divide_the_slots_evenly() -> None:
-    """Each bucket lies in another equal share of the slots, so that masters with equal shares have as many buckets."""
+    """Each bucket is in another equal share of the slots, so that masters with equal shares have as many buckets."""
     assert [slot_of(bucket) * BUCKETS // SLOTS for bucket in range(BUCKETS)] == list(range(BUCKETS))
 
 
@@ -33,7 +33,7 @@ def test_tables_spread_over_the_buckets() -> None:
 
 @pytest.mark.parametrize("table_id", ["t", "{", "}{", "{other}", "a{b}c"])
 def test_a_table_has_one_hash_tag(valkey_cluster: Cluster, table_id: str) -> None:
-    """All keys of a table and its indexes lie in one slot, as the servers see it, whatever braces its id has."""
+    """All keys of a table and its indexes are in one slot, as the servers see it, whatever braces its id has."""
     keys = Keys("buraco:").of_table(table_id)
     slots = {valkey_cluster.nodes[0].command("CLUSTER", "KEYSLOT", key) for key in keys[1:]}
     assert slots == {slot_of(keys.bucket)}
@@ -51,7 +51,7 @@ async def test_tables_lie_on_every_master(valkey_cluster: Cluster, redis_cluster
 
 
 async def test_any_node_leads_to_the_cluster(valkey_cluster: Cluster, open_at: OpenAt) -> None:
-    """A store opened by one node sees what one opened by another has written; dead ones among them do no harm."""
+    """A store opened by one node sees what one opened by another has written; unreachable ones do no harm."""
     first, *others = [f"{node.url}?prefix=any:" for node in valkey_cluster.nodes]
     store = await open_at(first)
     await create(store, "t")
@@ -68,7 +68,7 @@ async def test_cluster_has_no_databases(valkey_cluster: Cluster, open_at: OpenAt
 async def test_slots_move_while_tables_are_played(
     valkey_cluster: Cluster, redis_cluster_url: str, open_at: OpenAt
 ) -> None:
-    """When a slot moves to another master, there and back, no call fails and who watches hears of every commit."""
+    """When a slot moves to another master, there and back, no call fails, and every commit wakes subscriptions."""
     store, other = await open_at(redis_cluster_url), await open_at(redis_cluster_url)
     await create(store, "t", request_id="make")
     slot = slot_of(bucket_of("t"))

@@ -1,4 +1,4 @@
-"""The Redis store when its server fails, fills up, freezes, comes back or is another one than before."""
+"""The Redis store when its server fails, is full, freezes, restarts or is replaced."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Valkey]:
-    """A server that a test may do anything to; what it acknowledges is on the disk."""
+    """A server for one test, which is durable."""
     with running(tmp_path / "valkey", *DURABLE) as server:
         yield server
 
 
 def lose_patience(store: Store, timeout: float = 0.3) -> None:
-    """Have the store give its server no more than so many seconds from now on."""
+    """Shorten the timeout of the store from now on."""
     assert isinstance(store, RedisStore)
     for node in store._nodes._nodes.values():
         node._place = node._place._replace(timeout=timeout)
@@ -40,7 +40,7 @@ def lose_patience(store: Store, timeout: float = 0.3) -> None:
 
 
 async def test_server_is_killed_and_comes_back(server: Valkey, open_at: OpenAt) -> None:
-    """While the server is away calls are refused at once; when it is back the same store goes on with every commit."""
+    """While the server is down calls are refused at once; when it is back the same store works, with every commit."""
     store = await open_at(server.url)
     await create(store, "t", request_id="make")
     await advance(store, "t", 2, 20)
@@ -56,7 +56,7 @@ async def test_server_is_killed_and_comes_back(server: Valkey, open_at: OpenAt) 
 
 
 async def test_waiters_are_woken_after_a_restart(server: Valkey, open_at: OpenAt) -> None:
-    """After the connection was lost every waiter is told to look, and hears of later commits as before."""
+    """After the connection was lost every subscription is woken to read, and later commits wake as before."""
     store = await open_at(server.url)
     await create(store, "t")
     async with store.subscribe("t") as subscription, store.subscribe("never made") as other:
@@ -73,7 +73,7 @@ async def test_waiters_are_woken_after_a_restart(server: Valkey, open_at: OpenAt
 
 
 async def test_commit_during_an_interruption_is_heard_of(server: Valkey, open_at: OpenAt) -> None:
-    """A commit that another replica makes while this one's connections are cut wakes the waiter all the same."""
+    """A commit that another replica makes while this one's connections are cut still wakes the subscription."""
     async with proxy(server.port) as line:
         here, there = await open_at(f"redis://127.0.0.1:{line.port}"), await open_at(server.url)
         await create(here, "t")
@@ -90,7 +90,7 @@ async def test_commit_during_an_interruption_is_heard_of(server: Valkey, open_at
 
 
 async def test_calls_on_a_broken_connection_fail_whole(server: Valkey, open_at: OpenAt) -> None:
-    """When the connection breaks under calls, each is answered, and what was written is whole and remembered."""
+    """When the connection breaks under calls, each is answered, and what was written is whole, with its answer."""
     async with proxy(server.port) as line:
         store = await open_at(f"redis://127.0.0.1:{line.port}")
         tables = [f"t{i}" for i in range(20)]
@@ -140,13 +140,13 @@ async def test_connection_that_ends_at_any_step(
         with contextlib.suppress(AlreadyAnswered):
             await store.commit(step(f"t{number}", 1, request_id="r"))
         assert await store.load_revision(f"t{number}") == len(await store.read_log(f"t{number}", 0, 10)) == 2
-        if not interruption.met:
+        if not interruption.happened:
             break
     assert number > 2
 
 
 async def test_frozen_server_keeps_nobody_waiting(server: Valkey, open_at: OpenAt) -> None:
-    """A server that says nothing more is given up after the timeout, by those who wait and by those who come later."""
+    """A server that no longer answers fails calls after the timeout, those under way and later ones."""
     store = await open_at(server.url)
     await create(store, "t")
     server.freeze()
@@ -203,7 +203,7 @@ async def test_full_server_refuses_writes_whole(server: Valkey, open_at: OpenAt)
 
 
 async def test_replica_takes_over(server: Valkey, open_at: OpenAt, tmp_path: Path) -> None:
-    """Of the servers named the master is used; when it has gone and a replica was made master, the store goes on."""
+    """Of the servers in the URL the master is used; after a failover to a replica, the store works on."""
     with running(tmp_path / "replica", "--replicaof", f"127.0.0.1 {server.port}") as replica:
         wait_until(lambda: b"master_link_status:up" in replica.command("INFO", "replication"))
         with pytest.raises(StoreUnavailable, match="is a replica"):
@@ -226,7 +226,7 @@ async def test_replica_takes_over(server: Valkey, open_at: OpenAt, tmp_path: Pat
 
 
 async def test_demoted_master_is_left(server: Valkey, open_at: OpenAt, tmp_path: Path) -> None:
-    """A master that becomes a replica refuses the commit, and the next ones go to the master of now."""
+    """A master that becomes a replica refuses the commit, and the next ones go to the new master."""
     with running(tmp_path / "other", "--replicaof", f"127.0.0.1 {server.port}") as other:
         wait_until(lambda: b"master_link_status:up" in other.command("INFO", "replication"))
         store = await open_at(f"redis://127.0.0.1:{server.port},127.0.0.1:{other.port}")

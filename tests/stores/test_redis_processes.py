@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 
 
 async def test_acknowledged_commits_survive_kill(redis_url: str, open_at: OpenAt) -> None:
-    """After kill -9 every acknowledged revision is there, with its log entry and its remembered request."""
-    command = (sys.executable, "-m", "tests.stores.children", "commit_on_and_on", redis_url)
+    """After kill -9 every acknowledged revision is there, with its log entry and its stored answer."""
+    command = (sys.executable, "-m", "tests.stores.children", "commit_until_killed", redis_url)
     child = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=PIPE)
     assert child.stdout is not None
     lines = [(await soon(child.stdout.readline())).decode() for _ in range(400)]

@@ -24,7 +24,7 @@ def test_hosts(rest: str, addresses: list[tuple[str, int]]) -> None:
 
 
 def test_defaults() -> None:
-    """A bare host means no password, database 0, keys under `buraco:`, five seconds of patience, no TLS."""
+    """A bare host means no password, database 0, keys under `buraco:`, a timeout of five seconds, no TLS."""
     place = parse_url("host", tls=False)
     assert place[1:] == (None, None, 0, None, "buraco:", 5.0, 0)
 
@@ -42,12 +42,12 @@ def test_password_alone() -> None:
 
 
 def test_representation_has_no_secret() -> None:
-    """What is shown of a place are its servers."""
+    """The representation of a place shows only its servers."""
     assert repr(parse_url("me:hunter2@a,b:1/2?prefix=x:", tls=False)) == "Place(a:6379, b:1)"
 
 
 def test_rediss_checks_certificates() -> None:
-    """By rediss the server has to prove who it is."""
+    """With rediss the server has to show a certificate."""
     context = parse_url("host", tls=True).tls
     assert context is not None
     assert context.check_hostname
@@ -93,7 +93,7 @@ async def test_url_that_names_no_redis_is_refused(
     "rest", ["me:hunter2@", "me:hunter2@host:x", "hunter2@host", "me:hunter2@host?x=1", "me:1?hunter2=@host"]
 )
 def test_passwords_stay_secret(rest: str) -> None:
-    """What is wrong is said without quoting what may be a password."""
+    """The error does not quote what may be a password."""
     with pytest.raises(StoreUrlError) as caught:
         parse_url(rest, tls=False)
     assert "hunter2" not in str(caught.value)

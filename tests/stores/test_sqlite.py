@@ -33,20 +33,20 @@ NOBODY = 65534
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where the database is to be."""
+    """The file of the database."""
     return tmp_path / "tables.db"
 
 
 @pytest.fixture
 async def store(file: Path) -> AsyncIterator[SqliteStore]:
-    """A store that loses patience with other processes soon."""
+    """A store with a short timeout for other processes' locks."""
     store = await SqliteStore.open(file, busy_timeout=0.2)
     yield store
     await store.close()
 
 
 async def on_writer(store: SqliteStore, statement: str) -> int:
-    """The one number that the statement answers on the connection that writes."""
+    """Return the number that a statement on the writing connection gives."""
 
     def run(db: sqlite3.Connection) -> int:
         return int(db.execute(statement).fetchone()[0])
@@ -55,7 +55,7 @@ async def on_writer(store: SqliteStore, statement: str) -> int:
 
 
 async def assert_untouched(store: SqliteStore, table_id: str, revision: int) -> None:
-    """The table is at this revision in all its parts."""
+    """Check that all parts of the table are at this revision."""
     assert await store.load_revision(table_id) == revision
     assert (await store.load(table_id)).state == b"state %d" % revision
     assert [entry.revision for entry in await store.read_log(table_id, 0, 1000)] == list(range(1, revision + 1))
@@ -64,7 +64,7 @@ async def assert_untouched(store: SqliteStore, table_id: str, revision: int) -> 
 
 
 def content(file: Path) -> bytes:
-    """All bytes of the file."""
+    """Return all bytes of the file."""
     return file.read_bytes()
 
 
@@ -96,8 +96,8 @@ async def test_commits_made_together_share_a_transaction(store: SqliteStore) -> 
     assert {stored.revision for stored in await store.list_tables(None, 1000, None)} == {2}
 
 
-async def test_batch_waits_for_as_many_as_came_together(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who commits alone never waits for others; of those who came together the first waits a moment for the rest."""
+async def test_batch_waits_for_the_usual_size(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single writer never waits for others; after a larger batch, the first job waits a moment for more."""
     monkeypatch.setattr(writer, "BATCH_WAIT_SECONDS", 3600.0)
     await create(store, "t")
     await create(store, "u")
@@ -115,7 +115,7 @@ async def test_batch_waits_for_as_many_as_came_together(store: SqliteStore, monk
     assert await soon(store.commit(step("t", 7))) == 8
 
 
-async def test_closing_waits_for_nobody_to_join(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_waits_for_no_more_jobs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that waits for others when the store is closed is made at once."""
     monkeypatch.setattr(writer, "BATCH_WAIT_SECONDS", 3600.0)
     store = await SqliteStore.open(file)
@@ -245,7 +245,7 @@ async def test_what_does_not_fit_does_not_keep_others_out(store: SqliteStore) ->
 
 
 async def test_unforeseen_failure_in_a_batch_is_undone_alone(store: SqliteStore) -> None:
-    """A change that breaks down in the middle is rolled back, and those that shared its transaction are not."""
+    """A change that fails in the middle is rolled back, and those that share its transaction are not."""
     await create(store, "t")
     await create(store, "u")
 
@@ -293,7 +293,7 @@ async def test_transaction_left_open_is_cleaned_up(store: SqliteStore) -> None:
 
 
 async def test_last_possible_revision_is_the_end(store: SqliteStore) -> None:
-    """A table at the highest revision takes no commit more, rather than run into its neighbour's log."""
+    """A table at the highest revision takes no further commit, whose log key would be another table's."""
     await create(store, "t")
     await store._writer.submit(lambda db: db.execute("UPDATE tables SET revision = ?", (MAX_NUMBER,)))
     with pytest.raises(StoreError, match="as many revisions"):
@@ -337,7 +337,7 @@ async def test_new_file_may_be_opened_by_many_at_once(tmp_path: Path) -> None:
     ],
 )
 async def test_unknown_schema_is_refused(file: Path, statements: str, message: str) -> None:
-    """A newer or foreign database is not opened, and not touched."""
+    """A newer or foreign database is not opened, and not changed."""
     await (await SqliteStore.open(file)).close()
     with contextlib.closing(sqlite3.connect(file)) as db:
         db.execute(statements)
@@ -350,7 +350,7 @@ async def test_unknown_schema_is_refused(file: Path, statements: str, message: s
 
 
 async def test_database_of_another_program_is_refused(file: Path) -> None:
-    """A database with any other tables in it is not taken over: not even its journal mode changes."""
+    """A database with any other tables in it is refused: not even its journal mode changes."""
     with contextlib.closing(sqlite3.connect(file)) as db:
         db.execute("CREATE TABLE tables (theirs)")
         db.commit()
@@ -361,7 +361,7 @@ async def test_database_of_another_program_is_refused(file: Path) -> None:
 
 
 async def test_file_that_is_no_database_is_refused(file: Path) -> None:
-    """Anything else than a database is not opened, and not touched."""
+    """A file that is no database is not opened, and not changed."""
     diary = b"Dear diary, " * 1000
     await asyncio.to_thread(file.write_bytes, diary)
     with pytest.raises(StoreIncompatible, match="not a database"):
@@ -377,7 +377,7 @@ async def test_missing_directory_is_reported(tmp_path: Path) -> None:
 
 
 async def test_locked_file_is_reported_at_opening(store: SqliteStore, file: Path) -> None:
-    """Opening waits for another process's lock no longer than it is told to."""
+    """Opening waits for another process's lock no longer than its timeout."""
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="locked"):
@@ -401,7 +401,7 @@ def as_plain_user() -> Iterator[None]:
 
 @pytest.mark.parametrize("directory_mode", [0o555, 0o777])
 async def test_read_only_file_is_reported(directory_mode: int) -> None:
-    """A file that cannot be written is unavailable from the start, and as good as before when it can be again."""
+    """A file that cannot be written is unavailable from the start, and works as before once it can be."""
     with tempfile.TemporaryDirectory() as name:  # pytest's own directories can be entered by their owner alone
         directory, file = Path(name), Path(name, "tables.db")
         store = await SqliteStore.open(file)
@@ -423,7 +423,7 @@ async def test_read_only_file_is_reported(directory_mode: int) -> None:
 async def test_commits_nobody_waits_for_are_made_and_announced(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commits whose tasks are all cancelled while they are queued are written, wake watchers, and harm no thread."""
+    """Commits whose tasks are all cancelled while queued are written, wake subscriptions, and harm no thread."""
     monkeypatch.setattr(poll, "POLL_INTERVAL", 3600.0)
     await create(store, "t")
     async with store.subscribe("t") as subscription:
@@ -440,7 +440,7 @@ async def test_commits_nobody_waits_for_are_made_and_announced(
 
 
 async def test_cancelled_opening_leaves_no_thread(file: Path) -> None:
-    """An opening that is cancelled at any point ends what it has begun."""
+    """An opening that is cancelled at any point leaves no thread behind."""
     before = set(threading.enumerate())
     for turns in range(12):
         opening = asyncio.ensure_future(SqliteStore.open(file))
@@ -455,7 +455,7 @@ async def test_cancelled_opening_leaves_no_thread(file: Path) -> None:
 
 
 def test_event_loop_that_ends_early_harms_nothing(file: Path) -> None:
-    """A loop that is gone before its store is closed leaves the file whole for the next."""
+    """An event loop that ends before its store is closed leaves the file whole for the next."""
 
     async def leave_at_once() -> None:
         store = await SqliteStore.open(file)
@@ -493,15 +493,15 @@ async def test_own_commits_are_announced_without_polling(store: SqliteStore, mon
 
 
 async def test_own_commits_do_not_count_as_foreign(store: SqliteStore) -> None:
-    """The data version looked at changes with other connections' commits and not with the store's own."""
+    """The data version that is polled changes with other connections' commits and not with the store's own."""
     await create(store, "t")
     before = await on_writer(store, "PRAGMA data_version")
     await advance(store, "t", 2, 5)
     assert await on_writer(store, "PRAGMA data_version") == before
 
 
-async def test_nobody_looks_when_nobody_waits(store: SqliteStore) -> None:
-    """Looking for others' commits begins with the first subscription and ends with the last."""
+async def test_polling_needs_subscriptions(store: SqliteStore) -> None:
+    """Polling for others' commits begins with the first subscription and ends with the last."""
     looks = 0
     look = poll.ForeignCommits._look
 

@@ -1,4 +1,4 @@
-"""The SQLite store in several processes on one file, some of which die."""
+"""The SQLite store in several processes on one file, some of which are killed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Launch = Callable[..., Awaitable[Process]]
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where the database is to be."""
+    """The file of the database."""
     return tmp_path / "tables.db"
 
 
 @pytest.fixture
 async def launch(file: Path) -> AsyncIterator[Launch]:
-    """Starts a program of `children.py` on the file; what still runs after the test is killed."""
+    """Starts a program of `children.py` on the file; those still running after the test are killed."""
     children: list[Process] = []
 
     async def start(program: str, *arguments: str) -> Process:
@@ -43,21 +43,21 @@ async def launch(file: Path) -> AsyncIterator[Launch]:
 
 
 async def line(child: Process) -> str:
-    """The next line the child writes."""
+    """Return the next line that the child prints."""
     assert child.stdout is not None
     return (await soon(child.stdout.readline())).decode().rstrip("\n")
 
 
 async def ended(child: Process) -> list[str]:
-    """The lines the child writes until it ends, which it does well."""
+    """Return the lines that the child prints until it ends with status 0."""
     output, _ = await soon(child.communicate())
     assert child.returncode == 0
     return output.decode().splitlines()
 
 
 async def test_acknowledged_commits_survive_kill(launch: Launch, file: Path) -> None:
-    """After kill -9 every acknowledged revision is there, with its log entry and its remembered request."""
-    child = await launch("commit_on_and_on")
+    """After kill -9 every acknowledged revision is there, with its log entry and its stored answer."""
+    child = await launch("commit_until_killed")
     assert child.stdout is not None
     lines = [await line(child) for _ in range(400)]
     child.kill()
@@ -104,7 +104,7 @@ async def test_processes_win_every_revision_once(launch: Launch, file: Path) -> 
 
 
 async def test_commits_of_another_process_are_seen(launch: Launch, file: Path) -> None:
-    """Who watches a table gets all revisions that another process makes, in order."""
+    """A subscription sees all revisions that another process makes, in order."""
     store = await SqliteStore.open(file)
     await create(store, "t")
     last = 60
@@ -123,7 +123,7 @@ async def test_commits_of_another_process_are_seen(launch: Launch, file: Path) -
 
 async def test_file_that_may_not_grow_is_reported(launch: Launch, file: Path) -> None:
     """When the system refuses to write, the refused commit is wholly absent, and the same store goes on afterwards."""
-    refused, loaded, went_on = await ended(await launch("outgrow"))
+    refused, loaded, went_on = await ended(await launch("exceed_file_size"))
     revision = int(refused.removeprefix("refused after "))
     assert 1 < revision < 1000
     assert loaded == f"loaded {revision}"
@@ -138,7 +138,7 @@ async def test_file_that_may_not_grow_is_reported(launch: Launch, file: Path) ->
 
 async def test_memory_that_runs_out_is_reported(launch: Launch, file: Path) -> None:
     """A commit that SQLite has no memory for is StoreUnavailable and wholly absent, and the same store goes on."""
-    assert await ended(await launch("starve")) == [f"SQLite: {file}: out of memory"] * 2 + ["went on to 2"]
+    assert await ended(await launch("exceed_memory")) == [f"SQLite: {file}: out of memory"] * 2 + ["went on to 2"]
     store = await SqliteStore.open(file)
     assert [entry.revision for entry in await store.read_log("t", 0, 10)] == [1, 2]
     assert await store.read_records("t", 0, 10) == []
