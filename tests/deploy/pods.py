@@ -1,7 +1,7 @@
 """Pods as processes: started, probed and stopped as a kubelet does by the manifest, each at an address of its own.
 
-Substitutes for what only a cluster has: a pod's address is one of the loopback network, and the folders that a pod mounts
-are folders of the test.
+Substitutes for what only a cluster has: a pod's address is one of the loopback network, and the folders that a pod
+mounts are folders of the test.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from buraco_service.serving.rules_servicer import RulesServicer
 from buraco_service.serving.server import BuracoServer, OnDrain, Register
 from buraco_service.serving.table_servicer import TableServicer
 from buraco_service.stores.base import Store, StoreError
-from buraco_service.stores.instrumented import InstrumentedStore, TracedOperations
+from buraco_service.stores.instrumented import InstrumentedStore, TracingObserver
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.counting import count_tables
 from buraco_service.tables.expiry import expire_tables
@@ -124,7 +124,7 @@ async def _run(settings: Settings, link: WorkerLink | None) -> None:
     protection = _create_protection(settings)
     metrics = Metrics((rule_set.id for rule_set in PRESETS), distribution_version())
     tracing = create_tracing(os.environ, distribution_version())
-    observer = metrics if tracing is None else TracedOperations(metrics)
+    observer = metrics if tracing is None else TracingObserver(metrics)
     store = InstrumentedStore(await open_store(settings.store), observer)
     application = compose(settings, metrics, store, protection.tokens)
     server = BuracoServer(

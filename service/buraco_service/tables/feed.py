@@ -113,7 +113,7 @@ class Feed:
         if self._alarm is None:
             # One timer for a time of silence, not one for every wait.
             self._alarm = self._loop.call_at(self._silent_until, self._ring)
-        self._newest = await self._subscription.changed()
+        self._newest = await self._subscription.wait()
 
     def silent(self) -> bool:
         """Whether nothing was sent for the time of a heartbeat."""
@@ -167,7 +167,7 @@ class Feed:
     async def _oldest(self) -> int:
         """The oldest revision after which history is still kept."""
         try:
-            await self._tables.store.log(self._table_id, 0, 1)
+            await self._tables.store.read_log(self._table_id, 0, 1)
         except HistoryGone as gone:
             return gone.oldest - 1
         except TableNotFound:
@@ -186,7 +186,7 @@ class Feed:
 
     async def _logged(self) -> list[Entry]:
         try:
-            page = await self._tables.store.log(self._table_id, self.revision, _PAGE)
+            page = await self._tables.store.read_log(self._table_id, self.revision, _PAGE)
         except TableNotFound:
             raise errors.table_not_found(self._table_id) from None
         return [read_entry(entry.revision, entry.payload) for entry in page]

@@ -20,7 +20,7 @@ from buraco_rules import Deal, Move, RuleSet, legal_moves, view_of
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.observing.metrics import Metrics
-from buraco_service.stores.base import AlreadyRemembered, NewTable, Remembered, RevisionConflict, Store, TableNotFound
+from buraco_service.stores.base import AlreadyAnswered, NewTable, RevisionConflict, Store, StoredAnswer, TableNotFound
 from buraco_service.tables import changes, earlier
 from buraco_service.tables.changes import Change
 from buraco_service.tables.counting import MoveTimer, count_deal
@@ -116,10 +116,10 @@ class Tables:
                     owner=owner,
                 )
             )
-        except AlreadyRemembered as known:
-            first = known.remembered
+        except AlreadyAnswered as known:
+            first = known.stored_answer
         except errors.ApiError:
-            remembered = await self.store.remembered(table.id, request_id)
+            remembered = await self.store.find_answer(table.id, request_id)
             if remembered is None:
                 raise
             first = remembered
@@ -137,7 +137,7 @@ class Tables:
     async def _check_owned(self, owner: str) -> None:
         """Counts what is there before one more is written: tables being created meanwhile are not among them."""
         unfinished = (TableState.WAITING, TableState.PLAYING)
-        count = sum([await self.store.owned(owner, state.status) for state in unfinished])
+        count = sum([await self.store.count_owned(owner, state.status) for state in unfinished])
         if count >= self._most_owned:
             message = f"you have as many unfinished tables as an API key may have ({self._most_owned})"
             raise errors.limit_reached("key_tables", self._most_owned, message, _TABLE_MAY_END)
@@ -146,7 +146,7 @@ class Tables:
         """The table as it is now."""
         copy = self.recent.get(table_id)
         try:
-            if copy is not None and await self.store.revision(table_id) == copy.revision:
+            if copy is not None and await self.store.load_revision(table_id) == copy.revision:
                 return copy
             return await self._read(table_id)
         except TableNotFound:
@@ -156,12 +156,12 @@ class Tables:
     async def page(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
         """Tables by id."""
         status = None if state is None else state.status
-        return [decode(stored.state, stored.revision) for stored in await self.store.list(status, limit, after)]
+        return [decode(stored.state, stored.revision) for stored in await self.store.list_tables(status, limit, after)]
 
     async def records(self, table_id: str, after_deal: int, limit: int) -> list[table_pb2.DealRecord]:
         """Finished deals in order."""
         try:
-            pages = await self.store.records(table_id, after_deal, limit)
+            pages = await self.store.read_records(table_id, after_deal, limit)
         except TableNotFound:
             raise errors.table_not_found(table_id) from None
         return [table_pb2.DealRecord.FromString(payload) for _, payload in pages]
@@ -278,7 +278,7 @@ class Tables:
         request: Request,
         decide: Callable[[TableValue], Change],
         answer: Callable[[TableValue, Entry], bytes],
-        is_same: Callable[[Remembered], Awaitable[bool]],
+        is_same: Callable[[StoredAnswer], Awaitable[bool]],
     ) -> Accepted:
         """Decide a change and commit it, again while others come first. A request remembered gets its first answer, and
         another one under its id is refused.
@@ -301,14 +301,14 @@ class Tables:
             except TableNotFound:
                 self.recent.forget(table_id)
                 raise errors.table_not_found(table_id) from None
-            except AlreadyRemembered as known:
-                return await self._repeated(table_id, claims, request, known.remembered)
+            except AlreadyAnswered as known:
+                return await self._repeated(table_id, claims, request, known.stored_answer)
             except RevisionConflict as conflict:
                 self.metrics.count_conflict()
                 newest_revision = conflict.current
                 table = None
             except errors.ApiError:
-                remembered = await self.store.remembered(table_id, request.id)
+                remembered = await self.store.find_answer(table_id, request.id)
                 if remembered is not None:
                     return await self._repeated(table_id, claims, request, remembered)
                 newest = await self.get(table_id)
@@ -322,7 +322,7 @@ class Tables:
         raise errors.stale_revision(newest_revision if table is None else table.revision)
 
     async def _repeated(
-        self, table_id: str, claims: SeatClaims | None, request: Request, first: Remembered
+        self, table_id: str, claims: SeatClaims | None, request: Request, first: StoredAnswer
     ) -> Accepted:
         """Return the first answer if it was this request's. Raise SEAT_NOT_YOURS or REQUEST_ID_REUSED otherwise."""
         answer = request.first_answer(first.answer)

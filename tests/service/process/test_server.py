@@ -298,7 +298,7 @@ async def test_untouched_tables_expire(store: Store, log_stream: Announcing) -> 
     expiring = asyncio.create_task(expire_tables(store, 60.0))
     await log_stream.wait_for(lambda: bool(log_stream.lines("expired tables removed")))
     expiring.cancel()
-    assert [table.table_id for table in await store.list(None, 10, None)] == ["new"]
+    assert [table.table_id for table in await store.list_tables(None, 10, None)] == ["new"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
