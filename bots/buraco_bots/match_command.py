@@ -20,7 +20,7 @@ from buraco_bots.match import Audience, Contest, play_match
 from buraco_bots.progress import Lines, LiveTable, Progress, Silent
 from buraco_bots.registry import UnknownBot, load
 from buraco_bots.report import MatchReport, RecordWrong, to_json
-from buraco_bots.score_sheet import score_sheet
+from buraco_bots.score_sheet import format_match
 from buraco_bots.scraping import scrape
 from buraco_bots.server_access import Access, access_of, access_options
 from buraco_bots.stopping import StopSignals
@@ -145,7 +145,7 @@ def _progress(address: str, bots: tuple[str, ...], *, as_json: bool) -> Progress
 
 def _print(report: MatchReport, metrics: dict[str, Any] | None) -> None:
     click.echo()
-    for line in score_sheet(report):
+    for line in format_match(report):
         click.echo(line)
     if metrics is not None:
         values = ", ".join(f"{name} {metrics[name]:.0f}" for name in METRICS if name in metrics)

@@ -17,7 +17,6 @@ from buraco_rules import (
     IllegalMove,
     MatchRecord,
     Problems,
-    ScoreLine,
     SideScore,
     apply_for,
     deal_match,
@@ -35,8 +34,8 @@ class RecordWrong(Exception):
 class DealReport:
     """A finished deal."""
 
-    deal: Deal
-    """At its end."""
+    end: Deal
+    """The deal as it ended."""
     message: table_pb2.DealRecord
     """What the server recorded of it."""
 
@@ -65,17 +64,17 @@ class DealReport:
     @property
     def number(self) -> int:
         """Its number in the match, from 1."""
-        return self.deal.match.deal_number
+        return self.end.match.deal_number
 
     @property
     def closed_by(self) -> int | None:
         """The seat that closed, or melded the buraco of 2s."""
-        return self.deal.seat_to_move if self.deal.ending in (Ending.CLOSED, Ending.TWOS_BURACO) else None
+        return self.end.seat_to_move if self.end.ending in (Ending.CLOSED, Ending.TWOS_BURACO) else None
 
     @property
     def sides(self) -> tuple[SideScore, SideScore]:
         """The score sheet of each side."""
-        return score_deal(self.deal).sides
+        return score_deal(self.end).sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ class MatchReport:
     @property
     def record(self) -> MatchRecord:
         """What it is played again from, with the names of the bots."""
-        first = self.deals[0].deal
+        first = self.deals[0].end
         deals = tuple([deal.record for deal in self.deals])
         return MatchRecord(first.rules, first.seats, self.target, first.match.starter, deals, self.bots)
 
@@ -138,11 +137,6 @@ def _dealt(record: table_pb2.DealRecord) -> Deal:
     return deal_match(rule_set_from_pb(record.rule_set), record.seats, record.seed, match)[0]
 
 
-def meld_text(side: SideScore, line: ScoreLine) -> str:
-    """The meld that a line of a side's sheet counts, in text form; empty where it counts none."""
-    return "" if line.meld is None else format_cards(side.melds[line.meld].cards)
-
-
 def to_json(report: MatchReport, metrics: dict[str, Any] | None) -> dict[str, Any]:
     """The report as plain values. Cards are in text form, points and seats are numbers, times are seconds."""
     return {
@@ -165,10 +159,10 @@ def to_json(report: MatchReport, metrics: dict[str, Any] | None) -> dict[str, An
 def _deal_to_json(deal: DealReport) -> dict[str, Any]:
     return {
         "number": deal.number,
-        "starter": deal.deal.starter,
-        "ending": deal.deal.ending.name.lower(),
+        "starter": deal.end.starter,
+        "ending": deal.end.ending.name.lower(),
         "closed_by": deal.closed_by,
-        "turns": deal.deal.turn.number,
+        "turns": deal.end.turn.number,
         "moves": deal.moves,
         "seed": deal.seed.hex(),
         "sides": [
@@ -188,7 +182,7 @@ def _lines_to_json(side: SideScore) -> list[dict[str, Any]]:
         {
             "kind": line.kind.name.lower(),
             "points": line.points,
-            "meld": meld_text(side, line) or None,
+            "meld": None if line.meld is None else format_cards(side.melds[line.meld].cards),
             "buraco": line.buraco.name.lower() if line.buraco else None,
             "seat": line.seat,
         }

@@ -47,7 +47,7 @@ async def test_same_as_in_process(client: BuracoClient, rules: RuleSet) -> None:
     bots = (GreedyBot, RandomBot)
     report = await play_match(client, Contest(("greedy", "random"), bots, rules.id, 0, "twice"), NOBODY)
     played = play_in_process(rules, bots, "twice", 0)
-    assert [(deal.deal, deal.moves) for deal in report.deals] == [(deal.deal, deal.moves) for deal in played.deals]
+    assert [(deal.end, deal.moves) for deal in report.deals] == [(deal.deal, deal.moves) for deal in played.deals]
     assert (report.winner, report.totals) == (played.winner, played.scores)
 
 
@@ -90,7 +90,7 @@ async def test_old_connections(tmp_path: Path) -> None:
         assert method("SERVER_STREAM", method="WatchTable").started > 5
     assert seen == list(range(seen[0] or 0, newest + 1))
     played = play_in_process(PRESETS_BY_ID["closed"], bots, "old", 2000)
-    assert [(deal.deal, deal.moves) for deal in report.deals] == [(deal.deal, deal.moves) for deal in played.deals]
+    assert [(deal.end, deal.moves) for deal in report.deals] == [(deal.deal, deal.moves) for deal in played.deals]
 
 
 async def test_broken_bot(client: BuracoClient) -> None:
@@ -148,7 +148,7 @@ async def test_records_are_checked(client: BuracoClient) -> None:
     contest = Contest(("random", "random"), (RandomBot, RandomBot), "closed", 0, "checked")
     report = await play_match(client, contest, NOBODY)
     (record,) = [record async for record in client.get_record(report.table_id)]
-    assert replay(record).deal == report.deals[0].deal
+    assert replay(record).end == report.deals[0].end
     assert record.commitment == hashlib.sha256(record.server_seed).digest()
 
     def forged(change: str) -> table_pb2.DealRecord:

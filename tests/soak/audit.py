@@ -100,7 +100,7 @@ async def _history(store: Store, table: TableValue) -> list[Made]:
     deal: Deal | None = None
     for _, payload in await store.read_records(table.id, 0, _PAGE):
         record = table_pb2.DealRecord.FromString(payload)
-        deal = replay(record).deal
+        deal = replay(record).end
         made += [(move.seat, move.move.SerializeToString(deterministic=True)) for move in record.moves]
     if table.state is not TableState.FINISHED:
         match = next_match(deal) if deal is not None else Match(target_score=table.target_score, starter=-1)

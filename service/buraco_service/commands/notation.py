@@ -11,7 +11,16 @@ from typing import Final, NamedTuple, TypeVar
 
 import click
 
-from buraco_notation import NotationFaults, format_move, format_position, format_record, parse_move, parse_position
+from buraco_notation import (
+    NotationFaults,
+    format_ending,
+    format_move,
+    format_position,
+    format_record,
+    format_score_sheet,
+    parse_move,
+    parse_position,
+)
 from buraco_rules import (
     VIOLATION_TEXT,
     Deal,
@@ -21,6 +30,7 @@ from buraco_rules import (
     MatchRecord,
     Move,
     Phase,
+    RuleSet,
     Step,
     TakePile,
     apply,
@@ -32,15 +42,14 @@ from buraco_rules import (
 from buraco_rules.events import Event
 from buraco_service.commands.record_files import BadRecord, read_record_file, told
 from buraco_service.commands.table_text import (
-    duty_lines,
-    hand_lines,
-    move_lines,
-    score_lines,
-    side_lines,
-    table_lines,
-    wrapped,
+    format_hands,
+    format_legal_moves,
+    format_pots_and_openings,
+    format_table,
+    format_turn,
+    wrap,
 )
-from buraco_service.commands.wording import ending_in_words, in_words
+from buraco_service.commands.wording import describe_event
 
 _Parsed = TypeVar("_Parsed")
 
@@ -60,15 +69,15 @@ class Place(NamedTuple):
 
     turn: int
     moves: int
-    """Of the turn, made before."""
+    """How many moves of the turn were made before."""
 
 
-def _place(_: click.Context, __: click.Parameter, value: str | None) -> Place | None:
+def _parse_place(_: click.Context, __: click.Parameter, value: str | None) -> Place | None:
     if value is None:
         return None
     found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", value)
     if found is None:
-        raise click.BadParameter(f"{value!r} is no turn, such as 12, or 12.1 after one of its moves")
+        raise click.BadParameter(f"{value!r} is not a turn, such as 12, or 12.1 after one of its moves")
     return Place(int(found[1]), int(found[2] or 0))
 
 
@@ -81,7 +90,7 @@ def _place(_: click.Context, __: click.Parameter, value: str | None) -> Place | 
     "--position",
     "place",
     metavar="TURN[.MOVES]",
-    callback=_place,
+    callback=_parse_place,
     help="Only the position in this turn, after so many of its moves, as `buraco explain` takes it.",
 )
 def replay(file: str, number: int | None, quiet: bool, notation: bool, place: Place | None) -> None:
@@ -91,11 +100,10 @@ def replay(file: str, number: int | None, quiet: bool, notation: bool, place: Pl
     Every deal is played again, so that a record that was tampered with is refused.
     """
     try:
-        found = read_record_file(_bytes_of(file))
+        found = read_record_file(_read_bytes(file))
     except BadRecord as error:
-        raise BadInput(
-            f"{_name_of(file)}: {error}" if "\n" not in str(error) else f"{_name_of(file)}:\n{error}"
-        ) from None
+        gap = "\n" if "\n" in str(error) else " "
+        raise BadInput(f"{_name_of(file)}:{gap}{error}") from None
     if found.more:
         click.echo("GetRecord says that there are more deals than these.", err=True)
     record = found.record
@@ -106,11 +114,11 @@ def replay(file: str, number: int | None, quiet: bool, notation: bool, place: Pl
             raise BadInput(f"{_name_of(file)}: there is no deal {number}; there are {numbers}")
         record = record._replace(deals=deals)
     if place is not None:
-        _say([_position_at(record, place)])
+        _print([_position_at(record, place)])
     elif notation:
-        _say(format_record(record).splitlines())
+        _print(format_record(record).splitlines())
     else:
-        _say(_match_lines(record, quiet=quiet))
+        _print(_format_match(record, quiet=quiet))
 
 
 # A discard looks like an option, and -7h must not ask for help.
@@ -122,32 +130,31 @@ def replay(file: str, number: int | None, quiet: bool, notation: bool, place: Pl
 @click.argument("move", required=False)
 @click.pass_context
 def explain(context: click.Context, position: str, move: str | None) -> None:
-    """Show a position and its legal moves, or say of MOVE what it does or why it is illegal.
+    """Show a position and its legal moves, or what MOVE does or why it is illegal.
 
     POSITION is the text of a position, or a file that holds it; - is the standard input. MOVE is in short notation:
     + and ^ draw, '=3h 4h [Jo]' is a new meld, '&2:5h' lays off on meld 2, '~2@9' moves a wild, -Kd discards.
 
     Exit codes: 0 fine, 1 MOVE is illegal, 2 POSITION or MOVE cannot be read.
     """
-    text, name = _position_text(position)
-    deal = _read(lambda: parse_position(text), text, name)
-    played = None if move is None else _read(lambda: parse_move(move), move, "MOVE")
-    _say(_position_lines(deal))
+    deal = _parse(parse_position, *_read_position(position))
+    played = None if move is None else _parse(parse_move, move, "MOVE")
+    _print(_format_position(deal))
     if played is None:
         return
     try:
         after, events = apply(deal, played)
     except IllegalMove as illegal:
-        _say(["", f"{format_move(played)} is illegal:"])
-        _say([f"  {violation.name}: {VIOLATION_TEXT[violation]}" for violation in illegal.violations])
+        _print(["", f"{format_move(played)} is illegal:"])
+        _print([f"  {violation.name}: {VIOLATION_TEXT[violation]}" for violation in illegal.violations])
         context.exit(ILLEGAL)
-    _say(_effect_lines(deal, played, after, events))
+    _print(_format_effects(deal, played, after, events))
 
 
 # ---- input -------------------------------------------------------------------------------------------
 
 
-def _bytes_of(file: str) -> bytes:
+def _read_bytes(file: str) -> bytes:
     try:
         if file != STDIN:
             return Path(file).read_bytes()
@@ -162,14 +169,14 @@ def _name_of(file: str) -> str:
     return "standard input" if file == STDIN else file
 
 
-def _position_text(position: str) -> tuple[str, str]:
-    """The text of a position, and what to call it: the argument itself where it is not the name of a file."""
+def _read_position(position: str) -> tuple[str, str]:
+    """Return the text of a position, and what to call it: the argument itself if it is not the name of a file."""
     if position != STDIN and ":" in position and not _is_file(position):
         return position, "POSITION"
     try:
-        return _bytes_of(position).decode("utf-8-sig"), _name_of(position)
+        return _read_bytes(position).decode("utf-8-sig"), _name_of(position)
     except UnicodeDecodeError as error:
-        raise BadInput(f"{_name_of(position)}: no text in UTF-8: {error.reason} at byte {error.start}") from None
+        raise BadInput(f"{_name_of(position)}: not UTF-8: {error.reason} at byte {error.start}") from None
 
 
 def _is_file(name: str) -> bool:
@@ -179,9 +186,9 @@ def _is_file(name: str) -> bool:
         return False
 
 
-def _read(parse: Callable[[], _Parsed], text: str, name: str) -> _Parsed:
+def _parse(parse: Callable[[str], _Parsed], text: str, name: str) -> _Parsed:
     try:
-        return parse()
+        return parse(text)
     except NotationFaults as faults:
         raise BadInput(f"{name}:\n{told(text, faults)}") from None
 
@@ -189,46 +196,52 @@ def _read(parse: Callable[[], _Parsed], text: str, name: str) -> _Parsed:
 # ---- output ------------------------------------------------------------------------------------------
 
 
-def _say(lines: Iterable[str]) -> None:
-    """Print lines; what the terminal has no characters for is escaped."""
+def _print(lines: Iterable[str]) -> None:
+    """Print lines; characters that the terminal's encoding lacks are escaped."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     for line in lines:
         click.echo(line.encode(encoding, "backslashreplace").decode(encoding))
 
 
-def _match_lines(record: MatchRecord, *, quiet: bool) -> Iterator[str]:
-    rules = record.rules
-    target = f"to {record.target_score}" if record.target_score else "one deal"
-    yield f"{rules.display_name} ({rules.id}), {record.seats} seats, {target}"
+def _format_game(rules: RuleSet, seats: int, target: int) -> str:
+    return f"{rules.display_name} ({rules.id}), {seats} seats, {f'to {target}' if target else 'one deal'}"
+
+
+def _format_match(record: MatchRecord, *, quiet: bool) -> Iterator[str]:
+    yield _format_game(record.rules, record.seats, record.target_score)
     for number in range(2 if record.players else 0):
         names = [f"{name} (seat {seat})" for seat, name in enumerate(record.players) if seat % 2 == number]
-        yield from wrapped(f"side {number}", names)
+        yield from wrap(f"side {number}", names)
     for deal in record.deals:
         yield ""
-        yield from _deal_lines(record, deal, quiet=quiet)
+        yield from _format_deal(record, deal, quiet=quiet)
 
 
-def _deal_lines(record: MatchRecord, deal: DealRecord, *, quiet: bool) -> Iterator[str]:
+def _format_deal(record: MatchRecord, deal: DealRecord, *, quiet: bool) -> Iterator[str]:
     steps = list(replay_deal(record, deal))
     dealt, end = steps[0].before, steps[-1].after
     yield f"Deal {deal.deal_number}, {deal.scores[0]} to {deal.scores[1]}: seat {dealt.starter} starts"
     if not quiet:
-        yield from hand_lines(dealt)
-        yield from table_lines(dealt)
-        for turn in _turns(steps):
+        yield from format_hands(dealt)
+        yield from format_table(dealt)
+        for turn in _split_turns(steps):
             yield ""
-            yield from _turn_lines(record, turn)
-    yield f"The deal is over after {end.turn.number} turns: {ending_in_words(end)}"
-    yield from score_lines(score_deal(end))
+            yield from _format_turn(record, turn)
+    yield from _format_end(end)
     result = match_result(end)
     if result is not None:
         yield "The match is over: " + ("a draw" if result.winner is None else f"side {result.winner} wins")
 
 
+def _format_end(end: Deal) -> Iterator[str]:
+    yield f"The deal is over after {end.turn.number} turns: {format_ending(end)}"
+    yield format_score_sheet(end)
+
+
 def _position_at(record: MatchRecord, place: Place) -> str:
     if len(record.deals) > 1:
         raise click.UsageError(f"say which of the {len(record.deals)} deals: --deal NUMBER")
-    for turn in _turns(list(replay_deal(record, record.deals[0]))):
+    for turn in _split_turns(list(replay_deal(record, record.deals[0]))):
         if turn[0].before.turn.number == place.turn:
             if place.moves >= len(turn):
                 raise BadInput(
@@ -238,7 +251,7 @@ def _position_at(record: MatchRecord, place: Place) -> str:
     raise BadInput(f"there is no turn {place.turn}")
 
 
-def _turns(steps: list[Step]) -> Iterator[list[Step]]:
+def _split_turns(steps: list[Step]) -> Iterator[list[Step]]:
     turn: list[Step] = []
     for step in steps:
         if turn and isinstance(step.move, DrawStock | TakePile):
@@ -248,44 +261,41 @@ def _turns(steps: list[Step]) -> Iterator[list[Step]]:
     yield turn
 
 
-def _turn_lines(record: MatchRecord, turn: list[Step]) -> Iterator[str]:
+def _format_turn(record: MatchRecord, turn: list[Step]) -> Iterator[str]:
     before, after = turn[0].before, turn[-1].after
     seat = before.seat_to_move
     player = f" ({record.players[seat]})" if record.players else ""
     yield f"Turn {before.turn.number}, seat {seat}{player}"
-    for words in _told(chain.from_iterable([step.events for step in turn])):
-        yield from wrapped("", words.split(" "), gap=" ")
-    yield from table_lines(after)
+    yield from _format_events(chain.from_iterable([step.events for step in turn]))
+    yield from format_table(after)
 
 
-def _told(events: Iterable[Event]) -> list[str]:
-    return [words for words in map(in_words, events) if words]
+def _format_events(events: Iterable[Event]) -> Iterator[str]:
+    for words in filter(None, map(describe_event, events)):
+        yield from wrap("", words.split(" "), gap=" ")
 
 
-def _position_lines(deal: Deal) -> Iterator[str]:
-    rules, match = deal.rules, deal.match
-    target = f"to {match.target_score}" if match.target_score else "one deal"
-    yield f"{rules.display_name} ({rules.id}), {deal.seats} seats, {target}"
+def _format_position(deal: Deal) -> Iterator[str]:
+    match = deal.match
+    yield _format_game(deal.rules, deal.seats, match.target_score)
     yield f"Deal {match.deal_number}, {match.scores[0]} to {match.scores[1]}"
-    yield from hand_lines(deal)
-    yield from table_lines(deal)
-    yield from side_lines(deal)
+    yield from format_hands(deal)
+    yield from format_table(deal)
+    yield from format_pots_and_openings(deal)
     yield ""
     if deal.phase is Phase.OVER:
-        yield f"The deal is over after {deal.turn.number} turns: {ending_in_words(deal)}"
-        yield from score_lines(score_deal(deal))
+        yield from _format_end(deal)
         return
-    yield from duty_lines(deal)
-    yield from move_lines(deal)
+    yield from format_turn(deal)
+    yield from format_legal_moves(deal)
 
 
-def _effect_lines(deal: Deal, move: Move, after: Deal, events: Iterable[Event]) -> Iterator[str]:
+def _format_effects(deal: Deal, move: Move, after: Deal, events: Iterable[Event]) -> Iterator[str]:
     normal = normal_move(deal, move)
     same = "" if normal == move else f", the same as {format_move(normal)}"
     yield ""
     yield f"{format_move(move)} is legal{same}:"
-    for words in _told(events):
-        yield from wrapped("", words.split(" "), gap=" ")
+    yield from _format_events(events)
     yield "  score as if the deal ended now:" if after.phase is not Phase.OVER else "  score:"
     for old, new in zip(score_deal(deal).sides, score_deal(after).sides, strict=True):
         yield f"    side {new.side}: {old.total} -> {new.total} ({new.total - old.total:+d})"
