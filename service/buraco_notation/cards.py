@@ -1,24 +1,20 @@
-"""The text form of cards: rank `A23456789TJQK` and suit `shdc`, the joker `Jo`, apart by spaces."""
+"""Cards as text: rank `A23456789TJQK` and suit `shdc`, the joker `Jo`, separated by spaces."""
 
 from collections.abc import Iterable
 from typing import Final
 
+from buraco_notation.reading import WORDS, Cursor, TextProblems, parse
 from buraco_rules.cards import CARD_TEXT, FACES
 
 CARD_BY_TEXT: Final = {CARD_TEXT[card]: card for card in FACES}
 
 
-class NotationError(ValueError):
-    """Text that is no card: what it is and where it stands."""
-
-    def __init__(self, word: str, column: int) -> None:
-        super().__init__(f"{word!r} at column {column} is no card")
-        self.word = word
-        self.column = column
-
-
 def format_cards(cards: Iterable[int]) -> str:
-    """Cards as text, in their order. Raises IndexError for a number that is no card."""
+    """Return cards as text, in their order. Raise IndexError for a number that is not a card.
+
+    >>> format_cards([16, 36, 53])
+    '3h Td Jo'
+    """
     numbers = tuple(cards)
     if not all([card in FACES for card in numbers]):
         raise IndexError(f"a card is 1 to {FACES[-1]}, not one of {numbers}")
@@ -26,13 +22,28 @@ def format_cards(cards: Iterable[int]) -> str:
 
 
 def parse_cards(text: str) -> tuple[int, ...]:
-    """Cards from text, in their order. Raises NotationError, which tells the column, counted from 1."""
-    cards: list[int] = []
-    column = 0
-    for word in text.split():
-        column = text.index(word, column) + 1
-        if word not in CARD_BY_TEXT:
-            raise NotationError(word, column)
-        cards.append(CARD_BY_TEXT[word])
-        column += len(word) - 1
+    """Return the cards of a text, in their order. Raise NotationError for what is not a card.
+
+    >>> parse_cards("3h Td Jo")
+    (16, 36, 53)
+    >>> parse_cards("3h 10d")
+    Traceback (most recent call last):
+    buraco_notation.reading.NotationError: 1:4: expected a card, not '10d'
+    """
+    return parse(text, WORDS, _read_cards)
+
+
+def read_card(cursor: Cursor, problems: TextProblems, expected: str = "a card") -> int:
+    """Take the next token and return its card; 0, and a problem, if it is not one."""
+    token = cursor.take()
+    card = CARD_BY_TEXT.get(token.text, 0)
+    if not card:
+        problems.add_unexpected(token, expected)
+    return card
+
+
+def _read_cards(cursor: Cursor, problems: TextProblems) -> tuple[int, ...]:
+    cards = []
+    while not cursor.is_at_end:
+        cards.append(read_card(cursor, problems))
     return tuple(cards)

@@ -1,40 +1,67 @@
-"""Melds as text: cards in order of place, brackets around the card that acts as a wild: `3h 4h [Jo] 6h`, `7s 7h [2c]`.
+"""Melds as text: cards in order of place, brackets around the acting wild: `3h 4h [Jo] 6h`, `7s 7h [2c]`.
 
 Whether a meld is a run or a set, and at which place it begins, follows from its cards. A ` !` at the end says that the
 meld stays dirty (R9.3).
+
+A text may be of a meld that the rule set refuses, and every card that does not fit is reported. So these readers do not
+ask the rules, which find the melds that a choice of cards can make.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 
 from buraco_notation.cards import CARD_BY_TEXT
-from buraco_notation.reading import Cursor, Faults, Token
+from buraco_notation.reading import Cursor, TextProblems, Token
 from buraco_rules import Meld, MeldKind, RuleSet, make_meld
-from buraco_rules.cards import ACE, ACE_HIGH, CARD_TEXT, RANK, SUIT, TWO, WILDS, card_at
+from buraco_rules.cards import ACE, ACE_HIGH, CARD_TEXT, JOKER, RANK, SUIT, TWO, WILDS, card_at
 
 DIRTY_MARK: Final = "!"
 
 
-class Named(NamedTuple):
+class NamedCard(NamedTuple):
     """A card and where it is named."""
 
     card: int
     token: Token
 
 
-def format_meld(meld: Meld) -> str:
-    """A meld as text.
+class MeldCards(NamedTuple):
+    """Cards with at most one of them in brackets, as they stand in a text."""
 
-    >>> from buraco_rules.presets import PRESETS
-    >>> format_meld(make_meld(PRESETS[0], MeldKind.RUN, (16, 17, 53, 19), 3, 2))
+    named: list[NamedCard]
+    wild_index: int | None
+    """Index of the card in brackets."""
+    is_sound: bool
+    """False where a card or a bracket is at fault."""
+
+    @property
+    def cards(self) -> tuple[int, ...]:
+        """The cards in their order."""
+        return tuple([name.card for name in self.named])
+
+    @property
+    def naturals(self) -> list[int]:
+        """The cards that are not in brackets."""
+        return [name.card for index, name in enumerate(self.named) if index != self.wild_index]
+
+
+def format_meld(meld: Meld) -> str:
+    """Return a meld as text.
+
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> format_meld(make_meld(PRESETS_BY_ID["open"], MeldKind.RUN, (16, 17, 53, 19), low_position=3, wild_index=2))
     '3h 4h [Jo] 6h'
     """
-    text = format_laid(meld.cards, meld.wild_index)
+    text = format_meld_cards(meld.cards, meld.wild_index)
     return f"{text} {DIRTY_MARK}" if meld.stays_dirty else text
 
 
-def format_laid(cards: Sequence[int], wild_index: int | None) -> str:
-    """Cards in order of place, the one that acts as a wild in brackets."""
+def format_meld_cards(cards: Sequence[int], wild_index: int | None) -> str:
+    """Return cards in order of place, the one that acts as a wild in brackets.
+
+    >>> format_meld_cards([16, 17, 53], 2)
+    '3h 4h [Jo]'
+    """
     words = [CARD_TEXT[card] for card in cards]
     if wild_index is not None:
         words[wild_index] = f"[{words[wild_index]}]"
@@ -42,108 +69,125 @@ def format_laid(cards: Sequence[int], wild_index: int | None) -> str:
 
 
 def read_meld(
-    cursor: Cursor, rules: RuleSet, faults: Faults, stops: Collection[str] = ()
-) -> tuple[Meld | None, list[Named]]:
-    """The meld that stands next, up to the end, a comma or one of the words to stop at; and the cards it names.
+    cursor: Cursor, rules: RuleSet, problems: TextProblems, stops: Collection[str] = ()
+) -> tuple[Meld | None, list[NamedCard]]:
+    """Read a meld up to the end, a comma or one of `stops`; return it with the cards it names.
 
-    None, and a fault, where it is no meld.
+    The meld is None, and there is a problem, if the cards do not make one.
     """
-    first = cursor.peek()
-    named, wild_index, sound = _read_cards(cursor, faults, ("", ",", DIRTY_MARK, *stops))
-    stays_dirty = cursor.takes(DIRTY_MARK)
-    if not sound:
+    first, ends = cursor.peek(), ("", ",", DIRTY_MARK, *stops)
+    found = read_meld_cards(cursor, problems, lambda: cursor.peek().text not in ends)
+    named = found.named
+    stays_dirty = cursor.take_if(DIRTY_MARK)
+    if not found.is_sound:
         return None, named
     if len(named) < 3:
-        faults.add(first if named else cursor.peek(), "a meld has at least three cards (R4.1, R4.2)")
+        problems.add(first if named else cursor.peek(), "a meld has at least three cards (R4.1, R4.2)")
         return None, named
-    kind = _kind(named, wild_index, faults)
-    if kind is None:
-        return None, named
-    if kind is MeldKind.SET:
-        naturals = sorted([name.card for index, name in enumerate(named) if index != wild_index])
-        wild = () if wild_index is None else (named[wild_index].card,)
-        at = None if wild_index is None else len(naturals)
-        return make_meld(rules, kind, (*naturals, *wild), 0, at, stays_dirty=stays_dirty), named
-    low = _low_place(named, wild_index, faults)
-    if low is None:
-        return None, named
-    cards = tuple([name.card for name in named])
-    return make_meld(rules, kind, cards, low, wild_index, stays_dirty=stays_dirty), named
+    meld = _make_set(rules, found, problems) if is_of_one_rank(found.naturals) else _make_run(rules, found, problems)
+    if meld is None or not stays_dirty:
+        return meld, named
+    return make_meld(rules, meld.kind, meld.cards, meld.low_position, meld.wild_index, stays_dirty=True), named
 
 
-def _read_cards(cursor: Cursor, faults: Faults, stops: Collection[str]) -> tuple[list[Named], int | None, bool]:
-    named: list[Named] = []
+def read_meld_cards(cursor: Cursor, problems: TextProblems, goes_on: Callable[[], bool]) -> MeldCards:
+    """Read cards, one of them possibly in brackets, for as long as they go on."""
+    named: list[NamedCard] = []
     wild_index: int | None = None
-    sound = True
-    while cursor.peek().text not in stops:
-        name, acts = read_card_of_meld(cursor, faults)
+    is_sound = True
+    while goes_on():
+        name, is_wild = _read_card(cursor, problems)
         if name is None:
-            sound = False
+            is_sound = False
             continue
-        if acts and wild_index is not None:
-            faults.add(name.token, "at most one card acts as a wild in a meld (R4.4)")
-            sound = False
-        if acts:
+        if is_wild and wild_index is not None:
+            problems.add(name.token, "at most one card acts as a wild in a meld (R4.4)")
+            is_sound = False
+        elif is_wild:
             wild_index = len(named)
         named.append(name)
-    return named, wild_index, sound
+    return MeldCards(named, wild_index, is_sound)
 
 
-def read_card_of_meld(cursor: Cursor, faults: Faults) -> tuple[Named | None, bool]:
-    """The card that stands next, and whether brackets say that it acts as a wild. None, and a fault, for no card."""
-    acts = cursor.takes("[")
-    token = cursor.peek()
+def is_of_one_rank(naturals: Sequence[int]) -> bool:
+    """Return True if these naturals make a meld a set: two or more of one rank.
+
+    >>> is_of_one_rank([7, 20]), is_of_one_rank([7, 8]), is_of_one_rank([7])
+    (True, False, False)
+    """
+    return len(naturals) >= 2 and JOKER not in naturals and len({RANK[card] for card in naturals}) == 1
+
+
+def find_run(cards: Sequence[int], wild_index: int | None) -> tuple[int, int] | None:
+    """Return the suit of a run and the place of its first card, as one of its naturals says; None if all are aces or
+    jokers.
+
+    The other cards may be elsewhere: see `natural_at`.
+
+    >>> find_run([16, 17, 53], wild_index=2)  # 3h 4h [Jo]
+    (1, 3)
+    """
+    naturals = [index for index, card in enumerate(cards) if index != wild_index and RANK[card] > ACE]
+    if not naturals:
+        return None
+    # A 2 may lack brackets: the others tell more.
+    index = min(naturals, key=lambda index: RANK[cards[index]] == TWO)
+    return SUIT[cards[index]], RANK[cards[index]] - index
+
+
+def natural_at(suit: int, place: int) -> int:
+    """Return the natural card at a place of a run, 1 to 14; 0 for what is not a place (R4.1).
+
+    >>> natural_at(1, 14), natural_at(1, 15)
+    (14, 0)
+    """
+    return card_at(suit, place) if ACE <= place <= ACE_HIGH else 0
+
+
+def _read_card(cursor: Cursor, problems: TextProblems) -> tuple[NamedCard | None, bool]:
+    """Read a card, and whether it is in brackets. None, and a problem, if there is no card."""
+    is_wild = cursor.take_if("[")
+    token = cursor.take()
     card = CARD_BY_TEXT.get(token.text, 0)
     if not card:
-        faults.expected(token, "a card")
-        cursor.take()
-        return None, acts
-    cursor.take()
-    if acts and card not in WILDS:
-        faults.add(token, "only a joker or a 2 acts as a wild (R4.4)")
-        acts = False
-    elif acts and cursor.peek().text != "]":
-        faults.expected(cursor.peek(), "']' after the card that acts as a wild")
-        return Named(card, token), acts
-    if acts or cursor.peek().text == "]":
-        cursor.take()
-    return Named(card, token), acts
+        problems.add_unexpected(token, "a card")
+        return None, is_wild
+    if is_wild and card not in WILDS:
+        problems.add(token, "only a joker or a 2 acts as a wild (R4.4)")
+        is_wild = False
+    if not cursor.take_if("]") and is_wild:
+        problems.add_unexpected(cursor.peek(), "']' after the card that acts as a wild")
+    return NamedCard(card, token), is_wild
 
 
-def _kind(named: list[Named], wild_index: int | None, faults: Faults) -> MeldKind | None:
-    naturals = [name for index, name in enumerate(named) if index != wild_index]
-    ranks = {RANK[name.card] for name in naturals}
-    if len(ranks) > 1 or 0 in ranks:
-        return MeldKind.RUN
-    if wild_index is not None and RANK[named[wild_index].card] in ranks:
-        faults.add(named[wild_index].token, "a 2 is a natural in a set of 2s: no brackets (R4.3)")
+def _make_set(rules: RuleSet, found: MeldCards, problems: TextProblems) -> Meld | None:
+    naturals = sorted(found.naturals)
+    if found.wild_index is None:
+        return make_meld(rules, MeldKind.SET, tuple(naturals), 0, None)
+    wild = found.named[found.wild_index]
+    if RANK[wild.card] == RANK[naturals[0]]:
+        problems.add(wild.token, "a 2 is a natural in a set of 2s: no brackets (R4.3)")
         return None
-    return MeldKind.SET
+    return make_meld(rules, MeldKind.SET, (*naturals, wild.card), 0, len(naturals))
 
 
-def _low_place(named: list[Named], wild_index: int | None, faults: Faults) -> int | None:
-    """The place of a run's first card; None, and a fault at each card that does not stand where it must."""
-    naturals = [(index, name) for index, name in enumerate(named) if index != wild_index]
-    # The place of an ace is open, and a 2 may want brackets: the others tell more.
-    index, anchor = min(naturals, key=lambda natural: max(0, TWO + 1 - RANK[natural[1].card]))
-    if not RANK[anchor.card]:
-        faults.add(anchor.token, "a joker acts as a wild: it stands in brackets (R4.4)")
+def _make_run(rules: RuleSet, found: MeldCards, problems: TextProblems) -> Meld | None:
+    """Return the run; None, and a problem of each card that does not stand where it must."""
+    wild_index = found.wild_index
+    run = find_run(found.cards, wild_index)
+    if run is None:
+        joker = next(name for index, name in enumerate(found.named) if index != wild_index and name.card == JOKER)
+        problems.add(joker.token, "a joker acts as a wild: it stands in brackets (R4.4)")
         return None
-    suit, low = SUIT[anchor.card], RANK[anchor.card] - index
-    if RANK[anchor.card] == ACE and index:
-        low = ACE_HIGH - index
-    sound = True
-    for at, name in enumerate(named):
-        place = low + at
-        due = card_at(suit, place) if ACE <= place <= ACE_HIGH else 0
+    suit, low = run
+    before = len(problems)
+    for index, (card, token) in enumerate(found.named):
+        due = natural_at(suit, low + index)
         if not due:
-            faults.add(name.token, "a run has no place here: it goes from the low ace to the high ace (R4.1)")
-        elif at == wild_index and name.card == due:
-            faults.add(name.token, "a 2 at its natural place does not act as a wild: no brackets (R4.4)")
-        elif at != wild_index and name.card != due:
+            problems.add(token, "a run has no place here: it goes from the low ace to the high ace (R4.1)")
+        elif index == wild_index and card == due:
+            problems.add(token, "a 2 at its natural place does not act as a wild: no brackets (R4.4)")
+        elif index != wild_index and card != due:
             or_wild = " or a wild in brackets" if wild_index is None else ""
-            faults.expected(name.token, f"{CARD_TEXT[due]}{or_wild} at this place of the run")
-        else:
-            continue
-        sound = False
-    return low if sound else None
+            problems.add_unexpected(token, f"{CARD_TEXT[due]}{or_wild} at this place of the run")
+    return make_meld(rules, MeldKind.RUN, found.cards, low, wild_index) if len(problems) == before else None

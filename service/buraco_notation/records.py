@@ -15,12 +15,12 @@ r"""Records as text, as PGN is for chess: headers, and the moves of every deal t
     2. 1: ^ =3h 4h [Jo] -9s
     3. 0: + &0:7d 8d ~1@9 -2c
 
-First come the headers of the match: `RuleSet` as `rule_set_notation` writes it, `Seats`, then `Target` score and
-`Starter` (0 where they are left out) and the names of the `Players` by seat, if known. Then come the deals, each with
-its own headers: `Deal` its number; `Scores` of both sides before it (left out: 0 0); `Seed` that shuffled and
-`Commitment` to it, in hexadecimal digits; where players added entropy, `ServerSeed`, and `Entropies`, one a seat;
-`Result`: how the deal ended (`closed`, `stock`, `max_turns`, `twos_buraco`) and what it counted for either side. Its
-turns follow: number, seat, and the moves as `move_notation` writes them.
+First come the headers of the match: `RuleSet` in the form of `rule_sets`, `Seats`, then `Target` score and `Starter` (0
+where they are left out) and the names of the `Players` by seat, if known. Then come the deals, each with its own
+headers: `Deal` its number; `Scores` of both sides before it (left out: 0 0); `Seed` that shuffled and `Commitment` to
+it, in hexadecimal digits; where players added entropy, `ServerSeed`, and `Entropies`, one a seat; `Result`: how the
+deal ended (`closed`, `stock`, `max_turns`, `twos_buraco`) and what it counted for either side. Its turns follow:
+number, seat, and moves in the form of `moves`.
 
 White space may be any, and `#` begins a comment that goes to the end of the line. In quotes, a backslash stands before
 a quote or backslash; `\u0085` is the character of that number. The canonical form is that of the example: one header
@@ -31,42 +31,56 @@ from collections.abc import Iterator
 from itertools import count
 
 from buraco_notation.moves import format_move
-from buraco_notation.reading import NotationFaults, quoted
+from buraco_notation.reading import check_reads_back, quote
 from buraco_notation.record_reader import RecordReader
 from buraco_notation.rule_sets import format_rule_set
 from buraco_rules import DealRecord, DrawStock, MatchRecord, Move, TakePile
 
-__all__ = ["format_record", "parse_record"]
-
 
 def format_record(record: MatchRecord) -> str:
-    """A record as text, in its canonical form, with a newline at its end.
+    """Return a record as text, in its canonical form, with a newline at its end.
 
-    Raises ValueError for a record that no text stands for: a turn that does not begin with a draw, no deal, or a number
-    of players that is not that of the seats.
+    Raise ValueError for a record that has no text form: a turn that does not begin with a draw, no deal, or a number of
+    players that is not that of the seats.
+
+    >>> from buraco_rules import PRESETS_BY_ID, Ending
+    >>> deal = DealRecord(1, (0, 0), bytes(32), bytes(32), (TakePile(),), Ending.STOCK, (-125, -90))
+    >>> print(format_record(MatchRecord(PRESETS_BY_ID["open"], 2, 2005, 0, (deal,))).replace(64 * "0", "…"))
+    [RuleSet "open"]
+    [Seats "2"]
+    [Target "2005"]
+    [Starter "0"]
+    <BLANKLINE>
+    [Deal "1"]
+    [Seed "…"]
+    [Commitment "…"]
+    [Result "stock -125 -90"]
+    <BLANKLINE>
+    1. 0: ^
+    <BLANKLINE>
     """
     if record.seats not in (2, 4):
-        raise ValueError(f"no text stands for this record: 2 or 4 seats, not {record.seats}")
+        raise ValueError(f"this MatchRecord has no text form: 2 or 4 seats, not {record.seats}")
     blocks = ["\n".join(_match_headers(record))]
     for deal in record.deals:
         blocks += ["\n".join(_deal_headers(deal)), "\n".join(_turns(record, deal))]
     text = "\n\n".join([block for block in blocks if block]) + "\n"
-    try:
-        is_written = parse_record(text, verify=False) == record
-    except NotationFaults as faults:
-        raise ValueError(f"no text stands for this record: {faults}") from faults
-    if not is_written:
-        raise ValueError("no text stands for this record")
-    return text
+    return check_reads_back(text, record, lambda text: parse_record(text, verify=False))
 
 
 def parse_record(text: str, *, verify: bool = True) -> MatchRecord:
-    """The record that a text tells of. Raises NotationFaults, which name all that is wrong and where.
+    """Return the record of a text. Raise NotationError, which lists all that is wrong and where.
 
     With `verify` every deal is played again: seed and commitment must fit, every move be legal, and the result be that
     which the record states.
+
+    >>> from buraco_rules import PRESETS_BY_ID, Ending
+    >>> deal = DealRecord(1, (0, 0), bytes(32), bytes(32), (TakePile(),), Ending.STOCK, (-125, -90))
+    >>> record = MatchRecord(PRESETS_BY_ID["open"], 2, 2005, 0, (deal,), ("Ann", "Bob"))
+    >>> parse_record(format_record(record), verify=False) == record
+    True
     """
-    return RecordReader(text).record(verify=verify)
+    return RecordReader(text).read(verify=verify)
 
 
 def _match_headers(record: MatchRecord) -> Iterator[str]:
@@ -92,7 +106,7 @@ def _deal_headers(deal: DealRecord) -> Iterator[str]:
 
 
 def _header(name: str, *values: str) -> str:
-    return f"[{name} {' '.join([quoted(value, chr(34)) for value in values])}]"
+    return f"[{name} {' '.join([quote(value, chr(34)) for value in values])}]"
 
 
 def _turns(record: MatchRecord, deal: DealRecord) -> Iterator[str]:
@@ -102,7 +116,7 @@ def _turns(record: MatchRecord, deal: DealRecord) -> Iterator[str]:
         if isinstance(move, DrawStock | TakePile):
             turns.append([])
         elif not turns:
-            raise ValueError("no text stands for this record: its first turn does not begin with a draw")
+            raise ValueError("this MatchRecord has no text form: its first turn does not begin with a draw")
         turns[-1].append(move)
     for number, moves in zip(count(1), turns):
         seat = (starter + number - 1) % record.seats

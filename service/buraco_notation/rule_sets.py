@@ -7,43 +7,33 @@ written plainly; targets as `2000/3000/0`, or `none`. `opening_minimum=no` takes
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any, Final
 
-from buraco_notation.reading import Cursor, Faults, Token, is_integer, quoted, tokens_of, unquoted
-from buraco_rules import (
-    PRESETS,
-    PRESETS_BY_ID,
-    CloseBy,
-    OpeningMinimum,
-    PotBy,
-    RuleSet,
-    StockEnd,
-    Tie,
-    ValidationError,
-    WildEnd,
-    WildMoves,
+from buraco_notation.reading import (
+    Cursor,
+    TextProblems,
+    Token,
+    compile_tokens,
+    is_integer,
+    parse,
+    quote,
+    take_required,
+    unquote,
 )
+from buraco_rules import PRESETS, PRESETS_BY_ID, OpeningMinimum, RuleSet, ValidationError
 
 HOUSE_RULES: Final = "house-rules"
 """The id of house rules that name none."""
 
-TOKEN: Final = re.compile(r"(?:[^\S\n]|\#[^\n]*)+|([|\n\[\]{}=,:!&~]|'(?:[^'\\\n]|\\[^\n])*'|[^\s|#'\[\]{}=,:!&~]+|')")
-"""Words, signs and quotations; white space and comments are passed over."""
+TOKENS: Final = compile_tokens("|\n[]{}=,:!&~", "'")
+"""The tokens of rule sets and positions."""
 
 _OPENING: Final = "opening_minimum"
-_OPTIONS: Final = tuple([option.name for option in fields(RuleSet) if option.init])
-_OPENING_OPTIONS: Final = tuple([option.name for option in fields(OpeningMinimum)])
-_ENUMS: Final[dict[str, type[IntEnum]]] = {
-    "wild_moves": WildMoves,
-    "wild_end": WildEnd,
-    "pot_by": PotBy,
-    "close_by": CloseBy,
-    "stock_end": StockEnd,
-    "tie": Tie,
-}
+_OPTIONS: Final = {option.name: option.type for option in fields(RuleSet) if option.init}
+_OPENING_PARTS: Final = {f"{_OPENING}.{option.name}": option.type for option in fields(OpeningMinimum)}
 _ENDS: Final = ("", "\n", "|")
 _ENDS_OF_OPTION: Final = (*_ENDS, ",", "}")
 _BOOLS: Final = {"no": False, "yes": True}
@@ -51,7 +41,7 @@ _TARGETS: Final = re.compile(r"[0-9]{1,10}(?:/[0-9]{1,10})*\Z")
 
 
 def format_rule_set(rules: RuleSet) -> str:
-    """A rule set as text; of all presets that which needs the fewest changes stands before the braces.
+    """Return a rule set as text: the preset that needs the fewest changes, and the changes in braces.
 
     >>> format_rule_set(replace(PRESETS_BY_ID["open"], id="house-rules", makart=True))
     'open{makart=yes}'
@@ -63,164 +53,156 @@ def format_rule_set(rules: RuleSet) -> str:
 
 
 def parse_rule_set(text: str) -> RuleSet:
-    """A rule set from text. Raises NotationFaults."""
-    faults = Faults(text)
-    cursor = Cursor(list(tokens_of(TOKEN, text)), len(text))
-    rules = read_rule_set(cursor, faults)
-    if not cursor.at_end:
-        faults.expected(cursor.peek(), "nothing more")
-    if rules is None or faults:
-        raise faults.error()
-    return rules
+    """Return the rule set of a text. Raise NotationError for what is not one.
+
+    >>> parse_rule_set("open{makart=yes}") == replace(PRESETS_BY_ID["open"], id="house-rules", makart=True)
+    True
+    """
+    return parse(text, TOKENS, read_rule_set)
 
 
-def read_rule_set(cursor: Cursor, faults: Faults) -> RuleSet | None:
-    """The rule set that stands next; None, and a fault, where there is none."""
+def read_rule_set(cursor: Cursor, problems: TextProblems) -> RuleSet | None:
+    """Read a rule set; None, and a problem, if there is none."""
     name = cursor.take()
     base = PRESETS_BY_ID.get(name.text)
     if base is None:
-        faults.expected(name, f"the id of a preset ({', '.join(PRESETS_BY_ID)})")
-    given = _read_options(cursor, faults) if cursor.takes("{") else {}
+        problems.add_unexpected(name, f"the id of a preset ({', '.join(PRESETS_BY_ID)})")
+    given = _read_options(cursor, problems) if cursor.take_if("{") else {}
     if base is None or given is None:
         return None
     if not given:
         return base
-    values = {option: value for option, (_, value) in given.items() if "." not in option}
+    values = {option: value for option, (_, value) in given.items() if option not in _OPENING_PARTS}
     values.setdefault("id", HOUSE_RULES)
-    values[_OPENING] = _opening(base, given, faults)
+    values[_OPENING] = _opening_minimum(base, given, problems)
     try:
         return replace(base, **values)
     except ValidationError as error:
         for option, problem in error.problems:
-            faults.add(given[option][0] if option in given else name, f"{option}: {problem}")
+            problems.add(given[option][0] if option in given else name, f"{option}: {problem}")
         return None
 
 
 def _changes(base: RuleSet, rules: RuleSet) -> list[str]:
+    """Return the options of `rules` that are others in `base`, as text."""
+    known = dict(_options_of(base))
     changes = [] if rules.id == HOUSE_RULES else [f"id={rules.id}"]
-    for option in _OPTIONS[1:]:
-        value, known = getattr(rules, option), getattr(base, option)
-        if value == known:
-            continue
-        if option != _OPENING:
-            changes.append(f"{option}={_format_value(option, value)}")
-        elif value is None:
-            changes.append(f"{_OPENING}=no")
-        else:
-            if known is None:
-                changes.append(f"{_OPENING}=yes")
-            parts = [
-                (part, getattr(value, part), getattr(known or OpeningMinimum(), part)) for part in _OPENING_OPTIONS
-            ]
-            changes += [f"{_OPENING}.{part}={_format_value(part, new)}" for part, new, old in parts if new != old]
+    for option, value in _options_of(rules):
+        is_void = option in _OPENING_PARTS and rules.opening_minimum is None
+        if value != known[option] and option != "id" and not is_void:
+            changes.append(f"{option}={_format_value(value)}")
     return changes
 
 
-def _format_value(option: str, value: Any) -> str:
-    if option == "usual_targets":
+def _options_of(rules: RuleSet) -> Iterator[tuple[str, Any]]:
+    """Yield all options with their values; the opening minimum as yes or no, then its parts."""
+    for option in _OPTIONS:
+        if option != _OPENING:
+            yield option, getattr(rules, option)
+            continue
+        yield _OPENING, rules.opening_minimum is not None
+        for part in _OPENING_PARTS:
+            yield part, getattr(rules.opening_minimum or OpeningMinimum(), part.removeprefix(f"{_OPENING}."))
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, tuple):
         return "/".join(map(str, value)) or "none"
     if isinstance(value, IntEnum):
         return value.name.lower()
     if isinstance(value, str):
-        return quoted(value, "'")
+        return quote(value, "'")
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
 
 
-Options = dict[str, tuple[Token, Any]]
+_Options = dict[str, tuple[Token, Any]]
 """By option: where it is named, and its value."""
 
 
-def _read_options(cursor: Cursor, faults: Faults) -> Options | None:
-    """Options up to the closing brace. None where one is faulty."""
-    given: Options = {}
-    sound = True
-    while not cursor.takes("}"):
+def _read_options(cursor: Cursor, problems: TextProblems) -> _Options | None:
+    """Read options up to the closing brace. None, and a problem, if one is faulty."""
+    given: _Options = {}
+    before = len(problems)
+    while not cursor.take_if("}"):
         name = cursor.take()
-        value = _read_option(name, cursor, faults)
-        sound = sound and value is not None and name.text not in given
+        value = _read_option(name, cursor, problems)
         if value is not None and name.text in given:
-            faults.add(name, "given twice")
+            problems.add(name, "given twice")
         if value is not None and cursor.peek().text not in (",", "}"):
-            faults.expected(cursor.peek(), "',' or '}' after an option")
-            sound = False
+            problems.add_unexpected(cursor.peek(), "',' or '}' after an option")
         while cursor.peek().text not in _ENDS_OF_OPTION:
             cursor.take()
         if cursor.peek().text in _ENDS:
             return None
-        cursor.takes(",")
+        cursor.take_if(",")
         given.setdefault(name.text, (name, value))
-    return given if sound else None
+    return given if len(problems) == before else None
 
 
-def _read_option(name: Token, cursor: Cursor, faults: Faults) -> Any:
-    """The value of an option; None, and a fault, where it has none."""
+def _read_option(name: Token, cursor: Cursor, problems: TextProblems) -> Any:
+    """Read the value of an option; None, and a problem, if it has none."""
     reader = _READERS.get(name.text)
     if reader is None:
-        faults.expected(name, "'}' or ','" if name.text in _ENDS else "an option of a rule set")
+        problems.add_unexpected(name, "'}' or ','" if name.text in _ENDS else "an option of a rule set")
         return None
-    if not cursor.takes("="):
-        faults.expected(cursor.peek(), "'=' after the option")
+    if not take_required(cursor, problems, "=", "'=' after the option"):
         return None
-    token = cursor.peek()
-    value = reader.read(token, faults)
-    if value is not None:
-        cursor.take()
+    value = reader.read(cursor.peek(), problems)
+    if value is None:
+        problems.add_unexpected(cursor.peek(), reader.expected)
     else:
-        faults.expected(token, reader.expects)
+        cursor.take()
     return value
 
 
-def _opening(base: RuleSet, given: Options, faults: Faults) -> OpeningMinimum | None:
-    wanted = given[_OPENING][1] if _OPENING in given else base.opening_minimum is not None
-    parts = {option.removeprefix(f"{_OPENING}."): pair for option, pair in given.items() if "." in option}
-    if not wanted:
+def _opening_minimum(base: RuleSet, given: _Options, problems: TextProblems) -> OpeningMinimum | None:
+    is_wanted = given[_OPENING][1] if _OPENING in given else base.opening_minimum is not None
+    parts = {part: given[part] for part in _OPENING_PARTS if part in given}
+    if not is_wanted:
         for token, _ in parts.values():
-            faults.add(token, "there is no opening minimum: opening_minimum=yes gives one")
+            problems.add(token, "there is no opening minimum: opening_minimum=yes gives one")
         return None
     known = base.opening_minimum or OpeningMinimum()
-    return replace(known, **{part: value for part, (_, value) in parts.items()})
+    return replace(known, **{part.removeprefix(f"{_OPENING}."): value for part, (_, value) in parts.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """How an option's value is read: a function that gives None for what is no value, and what it expects."""
+    """How an option's value is read: what is expected, and a function that returns None for what is not a value."""
 
-    expects: str
-    read: Callable[[Token, Faults], Any]
+    expected: str
+    read: Callable[[Token, TextProblems], Any]
 
 
 def _one_of(values: dict[str, Any]) -> _Reader:
     return _Reader(" or ".join(values), lambda token, _: values.get(token.text))
 
 
-def _targets(token: Token, _: Faults) -> tuple[int, ...] | None:
+def _read_targets(token: Token, _: TextProblems) -> tuple[int, ...] | None:
     if token.text == "none":
         return ()
     return tuple(map(int, token.text.split("/"))) if _TARGETS.match(token.text) else None
 
 
-def _string(token: Token, faults: Faults) -> str | None:
+def _read_name(token: Token, problems: TextProblems) -> str | None:
     is_quotation = len(token.text) >= 2 and token.text.startswith("'")
-    return unquoted(token, faults)[0] if is_quotation else None
+    return unquote(token, problems)[0] if is_quotation else None
 
 
 _NUMBER: Final = _Reader("a number", lambda token, _: int(token.text) if is_integer(token) else None)
 
 
-def _reader_of(option: str, owner: Sequence[Any]) -> _Reader:
-    kind = next(field.type for field in owner if field.name == option)
-    if option in _ENUMS:
-        return _one_of({member.name.lower(): member for member in _ENUMS[option]})
+def _reader_of(kind: Any) -> _Reader:
+    if isinstance(kind, type) and issubclass(kind, IntEnum):
+        return _one_of({member.name.lower(): member for member in kind})
     return _one_of(_BOOLS) if kind is bool else _NUMBER
 
 
-_READERS: Final[dict[str, _Reader]] = {
-    **{option: _reader_of(option, fields(RuleSet)) for option in _OPTIONS},
-    **{f"{_OPENING}.{part}": _reader_of(part, fields(OpeningMinimum)) for part in _OPENING_OPTIONS},
+_READERS: Final = {option: _reader_of(kind) for option, kind in (_OPTIONS | _OPENING_PARTS).items()} | {
     "id": _Reader("an id", lambda token, _: token.text if token.text[:1].isalnum() else None),
-    "display_name": _Reader("a name in single quotes", _string),
-    "usual_targets": _Reader("targets as 2000/3000/0, or none", _targets),
+    "display_name": _Reader("a name in single quotes", _read_name),
+    "usual_targets": _Reader("targets as 2000/3000/0, or none", _read_targets),
     _OPENING: _one_of(_BOOLS),
 }

@@ -17,7 +17,7 @@ from grpc_status import rpc_status
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from buraco_notation import NotationFaults, format_position, parse_position, parse_record
+from buraco_notation import NotationError, format_position, parse_position, parse_record
 from buraco_service.errors import ApiError
 from buraco_service.observing import logs
 from buraco_service.tables.stored import CorruptTable, decode, encode
@@ -105,7 +105,7 @@ def read_position(text: str) -> str:
     """A position is read, or its faults are named; what is read has a canonical text."""
     try:
         deal = parse_position(text)
-    except NotationFaults:
+    except NotationError:
         return "faults"
     assert parse_position(format_position(deal)) == deal
     return "read"
@@ -115,7 +115,7 @@ def read_record(text: str) -> str:
     """A record is read, or its faults are named."""
     try:
         parse_record(text)
-    except NotationFaults:
+    except NotationError:
         return "faults"
     return "read"
 

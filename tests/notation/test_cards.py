@@ -52,8 +52,9 @@ def test_no_card(text: str, word: str, column: int) -> None:
     """Text that is no card is refused, with the word and the column at which it stands."""
     with pytest.raises(NotationError) as refusal:
         parse_cards(text)
-    assert (refusal.value.word, refusal.value.column) == (word, column)
-    assert repr(word) in str(refusal.value)
+    first = refusal.value.problems[0]
+    assert (first.line, first.column, first.width) == (1, column, len(word))
+    assert first.problem == f"expected a card, not {word!r}"
 
 
 @pytest.mark.parametrize("card", [54, 100, 0, -1])

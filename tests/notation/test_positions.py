@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from buraco_notation import (
-    Fault,
-    NotationFaults,
+    NotationError,
+    TextProblem,
     format_cards,
     format_meld,
     format_position,
     format_rule_set,
     parse_position,
     parse_rule_set,
-    pointed_out,
+    point_out,
 )
-from buraco_notation.reading import Faults, Token, quoted, unquoted
+from buraco_notation.reading import TextProblems, Token, quote, unquote
 from buraco_rules import (
     PRESETS,
     PRESETS_BY_ID,
@@ -60,9 +60,9 @@ STRANGE = replace(
 
 def faults_of(text: str, *, sound: bool = True) -> list[tuple[int, int, str]]:
     """Line, column and problem of all that is wrong with a position."""
-    with pytest.raises(NotationFaults) as refusal:
+    with pytest.raises(NotationError) as refusal:
         parse_position(text, sound=sound)
-    return [(fault.line, fault.column, fault.problem) for fault in refusal.value.faults]
+    return [(fault.line, fault.column, fault.problem) for fault in refusal.value.problems]
 
 
 def only_fault(text: str) -> tuple[int, int, str]:
@@ -291,7 +291,7 @@ def test_any_house_rules(rules: RuleSet, name: str) -> None:
 def test_rule_set_texts(text: str, canonical: str | None) -> None:
     """House rules name what differs from a preset; their id is house-rules where they name none."""
     if canonical == "error":
-        with pytest.raises(NotationFaults):
+        with pytest.raises(NotationError):
             parse_rule_set(text)
         return
     rules = parse_rule_set(text)
@@ -331,9 +331,9 @@ def test_rule_set_texts(text: str, canonical: str | None) -> None:
 )
 def test_faulty_rule_sets(text: str, column: int, problem: str) -> None:
     """What is wrong with a rule set is told at the option at fault."""
-    with pytest.raises(NotationFaults) as refusal:
+    with pytest.raises(NotationError) as refusal:
         parse_rule_set(text)
-    places = [(fault.column, fault.problem[: len(problem)]) for fault in refusal.value.faults]
+    places = [(fault.column, fault.problem[: len(problem)]) for fault in refusal.value.problems]
     assert (column, problem) in places
 
 
@@ -457,7 +457,7 @@ def test_as_soundness_says() -> None:
 )
 def test_no_text(deal: Deal) -> None:
     """A deal that no text stands for is refused, not written as something else."""
-    with pytest.raises(ValueError, match="no text stands for this deal"):
+    with pytest.raises(ValueError, match="has no text form"):
         format_position(deal)
 
 
@@ -521,13 +521,13 @@ def check_position(text: str) -> None:
     for sound in (False, True):
         try:
             deal = parse_position(text, sound=sound)
-        except NotationFaults as refusal:
-            check_places(text, refusal.faults)
+        except NotationError as refusal:
+            check_places(text, refusal.problems)
         else:
             assert parse_position(format_position(deal), sound=sound) == deal
 
 
-def check_places(text: str, faults: tuple[Fault, ...]) -> None:
+def check_places(text: str, faults: tuple[TextProblem, ...]) -> None:
     """Faults there are, each within a line of the text, and they can be pointed out."""
     lines = text.split("\n")
     assert faults
@@ -536,7 +536,7 @@ def check_places(text: str, faults: tuple[Fault, ...]) -> None:
         assert 1 <= fault.line <= len(lines)
         assert 1 <= fault.column <= len(lines[fault.line - 1]) + 1
         assert fault.problem
-    assert all(len(line) <= 100 for line in pointed_out(text, faults).split("\n") if line.startswith("  "))
+    assert all(len(line) <= 100 for line in point_out(text, faults).split("\n") if line.startswith("  "))
 
 
 @given(st.integers(0, 10**9))
@@ -557,19 +557,19 @@ def test_any_text(text: str) -> None:
 def test_quotations() -> None:
     """Quotations come back, and every character of them has its place."""
     for text in ("", "plain", "quote \" and '", "back\\slash\\", "line\nend\t\0\x7f\x85\u2028", "\ud800 \U0010ffff é"):
-        for quote in "'\"":
-            written = quoted(text, quote)
-            faults = Faults(written)
-            read, places = unquoted(Token(written, 0), faults)
+        for mark in "'\"":
+            written = quote(text, mark)
+            faults = TextProblems(written)
+            read, places = unquote(Token(written, 0), faults)
             assert (read, bool(faults)) == (text, False)
             assert "\n" not in written
             assert len(places) == len(text) + 1
 
 
-def test_pointed_out() -> None:
+def test_point_out() -> None:
     """Faults are shown with their line, in part where it is long, and carets under what is at fault."""
     text = "first\n" + "x" * 300 + "wrong" + "y" * 300
-    assert pointed_out(text, [Fault(1, 1, 5, "bad"), Fault(2, 301, 5, "worse")]).split("\n") == [
+    assert point_out(text, [TextProblem(1, 1, 5, "bad"), TextProblem(2, 301, 5, "worse")]).split("\n") == [
         *("1:1: bad", "  first", "  ^^^^^"),
         *("2:301: worse", "  " + "x" * 48 + "wrong" + "y" * 43, "  " + " " * 48 + "^^^^^"),
     ]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from buraco_notation import NotationFaults, format_move, format_record, parse_move, parse_record
+from buraco_notation import NotationError, format_move, format_record, parse_move, parse_record
 from buraco_rules import (
     PRESETS,
     Deal,
@@ -99,10 +99,10 @@ def short_text() -> str:
 
 def faults_of(text: str, *, verify: bool = True) -> list[tuple[int, int, str]]:
     """Line, column and problem of all that is wrong with a record."""
-    with pytest.raises(NotationFaults) as refusal:
+    with pytest.raises(NotationError) as refusal:
         parse_record(text, verify=verify)
-    check_places(text, refusal.value.faults)
-    return [(fault.line, fault.column, fault.problem) for fault in refusal.value.faults]
+    check_places(text, refusal.value.problems)
+    return [(fault.line, fault.column, fault.problem) for fault in refusal.value.problems]
 
 
 # ---- moves -------------------------------------------------------------------------------------------
@@ -163,9 +163,9 @@ def test_moves_written_otherwise(text: str, canonical: str) -> None:
     [
         ("", 1, "expected a move: + ^ = & ~ or -"),
         ("3h", 1, "expected a move: + ^ = & ~ or -, not '3h'"),
-        ("++", 2, "expected nothing after the move, not '+'"),
+        ("++", 2, "expected nothing more, not '+'"),
         ("=", 2, "expected a card"),
-        ("=3h 4x", 5, "expected nothing after the move, not '4x'"),
+        ("=3h 4x", 5, "expected nothing more, not '4x'"),
         ("=3h [4h] 5h", 6, "only a joker or a 2 acts as a wild (R4.4)"),
         ("=[Jo] [2s] 5h", 8, "at most one card acts as a wild in a meld (R4.4)"),
         ("=4h 3h [Jo]", 9, "brackets want the cards in order of place around one that acts as a wild"),
@@ -186,16 +186,16 @@ def test_moves_written_otherwise(text: str, canonical: str) -> None:
         ("~@4", 2, "expected the number of a meld, not '@'"),
         ("~1@x", 4, "expected a place of a run, 1 to 14, not 'x'"),
         ("-", 2, "expected the card discarded"),
-        ("-Kd Kd", 5, "expected nothing after the move, not 'Kd'"),
+        ("-Kd Kd", 5, "expected nothing more, not 'Kd'"),
         ("-K", 2, "expected the card discarded, not 'K'"),
     ],
 )
 def test_faulty_moves(text: str, column: int, problem: str) -> None:
     """What is wrong with a move is told where it stands, and what should stand there."""
-    with pytest.raises(NotationFaults) as refusal:
+    with pytest.raises(NotationError) as refusal:
         parse_move(text)
-    check_places(text, refusal.value.faults)
-    assert (column, problem) in [(fault.column, fault.problem[: len(problem)]) for fault in refusal.value.faults]
+    check_places(text, refusal.value.problems)
+    assert (column, problem) in [(fault.column, fault.problem[: len(problem)]) for fault in refusal.value.problems]
 
 
 CARDS = st.lists(st.sampled_from([2, 3, 4, 15, 16, 17, 28, 53, *FACES]), min_size=1, max_size=6).map(tuple)
@@ -221,7 +221,7 @@ def test_any_move(move: Move) -> None:
 )
 def test_no_move(move: Move) -> None:
     """A move with numbers that are no card, meld or place has no text."""
-    with pytest.raises(ValueError, match="no text stands for a move"):
+    with pytest.raises(ValueError, match="has no text form"):
         format_move(move)
 
 
@@ -230,8 +230,8 @@ def test_any_text_of_a_move(text: str) -> None:
     """Any text is a move with a canonical text, or refused with places."""
     try:
         move = parse_move(text)
-    except NotationFaults as refusal:
-        check_places(text, refusal.faults)
+    except NotationError as refusal:
+        check_places(text, refusal.problems)
     else:
         assert parse_move(format_move(move)) == move
 
@@ -377,8 +377,8 @@ def edited(old: str, new: str) -> str:
         ('[Deal "1"]', '[Deal "1"][Entropies "" "0"]', 6, 25, "expected pairs of hexadecimal digits in lower case"),
         ('[Seed "', '[Seed "g', 7, 7, "expected pairs of hexadecimal digits in lower case"),
         ('[Seed "', '[Seed "00', 7, 7, "expected 64 hexadecimal digits in lower case"),
-        ('[Seed "', '[Sead "', 6, 1, "the header 'Seed' of the deal is missing"),
-        ('[Commitment "', '[Commitmend "', 6, 1, "the header 'Commitment' of the deal is missing"),
+        ('[Seed "', '[Sead "', 6, 1, "the header 'Seed' is missing"),
+        ('[Commitment "', '[Commitmend "', 6, 1, "the header 'Commitment' is missing"),
         (
             '"max_turns ',
             '"turns ',
@@ -474,7 +474,7 @@ def test_no_record() -> None:
         record._replace(deals=(first._replace(ending=Ending.NONE),)),
         record._replace(starter=5),
     ):
-        with pytest.raises(ValueError, match="no text stands for this record"):
+        with pytest.raises(ValueError, match="has no text form"):
             format_record(broken)
 
 
@@ -495,8 +495,8 @@ def test_mutated_texts(seed: int) -> None:
     for verify in (False, True):
         try:
             record = parse_record(text, verify=verify)
-        except NotationFaults as refusal:
-            check_places(text, refusal.faults)
+        except NotationError as refusal:
+            check_places(text, refusal.problems)
         else:
             assert parse_record(format_record(record), verify=verify) == record
 

@@ -15,7 +15,7 @@ from buraco.v1 import deal_pb2, event_pb2, rules_service_pb2
 from buraco_codec.moves import move_to_pb
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.snapshots import snapshot_to_pb
-from buraco_notation import NotationFaults, parse_move, parse_position, parse_record, parse_rule_set
+from buraco_notation import NotationError, parse_move, parse_position, parse_record, parse_rule_set
 from buraco_rules import Deal
 from tests.vectors import layout, words
 from tests.vectors.load import EXPANDED, Source, kind_of, sources
@@ -76,8 +76,8 @@ def _position(vector: Json, rule_set: str) -> Deal:
     text = "\n".join([f"rules: {rule_set}", *vector["position"]])
     try:
         return parse_position(text, sound="refused" not in vector)
-    except NotationFaults as faults:
-        raise ValueError(f"the position: {faults}") from faults
+    except NotationError as error:
+        raise ValueError(f"the position: {error}") from error
 
 
 def _asked(vector: Json, deal: Deal) -> Json:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 import click
 
 from buraco_notation import (
-    NotationFaults,
+    NotationError,
     format_ending,
     format_move,
     format_position,
@@ -40,7 +40,7 @@ from buraco_rules import (
     score_deal,
 )
 from buraco_rules.events import Event
-from buraco_service.commands.record_files import BadRecord, read_record_file, told
+from buraco_service.commands.record_files import BadRecord, format_problems, read_record_file
 from buraco_service.commands.table_text import (
     format_hands,
     format_legal_moves,
@@ -189,8 +189,8 @@ def _is_file(name: str) -> bool:
 def _parse(parse: Callable[[str], _Parsed], text: str, name: str) -> _Parsed:
     try:
         return parse(text)
-    except NotationFaults as faults:
-        raise BadInput(f"{name}:\n{told(text, faults)}") from None
+    except NotationError as error:
+        raise BadInput(f"{name}:\n{format_problems(text, error)}") from None
 
 
 # ---- output ------------------------------------------------------------------------------------------

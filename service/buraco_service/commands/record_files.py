@@ -14,7 +14,7 @@ from buraco_codec.deals import match_from_pb
 from buraco_codec.fields import by_number
 from buraco_codec.moves import move_from_pb
 from buraco_codec.rule_sets import rule_set_from_pb
-from buraco_notation import Fault, NotationFaults, parse_record, pointed_out
+from buraco_notation import NotationError, TextProblem, parse_record, point_out
 from buraco_rules import (
     SEED_BYTES,
     DealRecord,
@@ -32,7 +32,7 @@ from buraco_rules import (
 )
 
 _ENDINGS: Final = by_number(Ending)
-_MAX_TOLD: Final = 20
+_MAX_SHOWN: Final = 20
 
 
 class BadRecord(ValueError):
@@ -61,8 +61,8 @@ def read_record_file(data: bytes) -> RecordFile:
         return _of_answer(_answer_from_json(text))
     try:
         return RecordFile(parse_record(text), more=False)
-    except NotationFaults as faults:
-        raise BadRecord(told(text, faults)) from None
+    except NotationError as error:
+        raise BadRecord(format_problems(text, error)) from None
 
 
 def record_from_pb(answer: table_service_pb2.GetRecordResponse) -> MatchRecord:
@@ -85,11 +85,11 @@ def record_from_pb(answer: table_service_pb2.GetRecordResponse) -> MatchRecord:
     return MatchRecord(rules, first.seats, first.match.target_score, first.match.starter, tuple(deals))
 
 
-def told(text: str, faults: NotationFaults) -> str:
-    """Faults of a text for people, each with its line and a caret; the first of them where there are many."""
-    found = faults.faults
-    more = f"\nand {len(found) - _MAX_TOLD} more" if len(found) > _MAX_TOLD else ""
-    return pointed_out(text, found[:_MAX_TOLD]) + more
+def format_problems(text: str, error: NotationError) -> str:
+    """Return the problems of a text for people, each with its line and a caret; the first of them if there are many."""
+    problems = error.problems
+    more = f"\nand {len(problems) - _MAX_SHOWN} more" if len(problems) > _MAX_SHOWN else ""
+    return point_out(text, problems[:_MAX_SHOWN]) + more
 
 
 def _text(data: bytes) -> str | None:
@@ -108,8 +108,8 @@ def _answer_from_json(text: str) -> table_service_pb2.GetRecordResponse:
         value = json.loads(text)
         return json_format.ParseDict(value, table_service_pb2.GetRecordResponse())
     except json.JSONDecodeError as error:
-        fault = Fault(error.lineno, error.colno, 1, f"no JSON: {error.msg}")
-        raise BadRecord(pointed_out(text, [fault])) from None
+        problem = TextProblem(error.lineno, error.colno, 1, f"not JSON: {error.msg}")
+        raise BadRecord(point_out(text, [problem])) from None
     except json_format.ParseError as error:
         raise BadRecord(f"not GetRecord's answer: {error}") from None
     except ValueError as error:  # a number of thousands of digits

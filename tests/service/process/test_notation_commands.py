@@ -308,8 +308,8 @@ def test_tampered_json(change: object, problem: str) -> None:
     [
         (b"", "1:1: the header 'RuleSet' is missing"),
         (b"hello", "1:1: expected a header or a turn, not 'hello'"),
-        (b"{", "1:2: no JSON: "),
-        (b'{\n "deals": [1 2]}', "2:14: no JSON: "),
+        (b"{", "1:2: not JSON: "),
+        (b'{\n "deals": [1 2]}', "2:14: not JSON: "),
         (b"{" + b'"a":{' * 100_000, "not GetRecord's answer: nested too deeply"),
         (b'{"deals": ' + b"[" * 100_000, "not GetRecord's answer: nested too deeply"),
         (b'{"deals": ' + b"9" * 5000 + b"}", "not GetRecord's answer: "),
@@ -462,7 +462,7 @@ def test_explain_every_position() -> None:
             ["POSITION:", "1:23: expected a card, not '3x'", "  rules: open | hand 0: 3x", 24],
         ),
         (["rules: open | pile: 3s"], ["POSITION:", "1:15: the deal begins with 0 cards in it (R2.2)", None, 16]),
-        ([POSITION, "=3h 4"], ["MOVE:", "1:5: expected nothing after the move, not '4'", "  =3h 4", 6]),
+        ([POSITION, "=3h 4"], ["MOVE:", "1:5: expected nothing more, not '4'", "  =3h 4", 6]),
         ([POSITION, ""], ["MOVE:", "1:1: expected a move: + ^ = & ~ or -", "", 2]),
     ],
 )
