@@ -1,4 +1,4 @@
-"""What a match came to: made from the table's records, each of which is played again and checked on the way."""
+"""What a match came to, from the table's records, each of which is checked by playing it again."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from buraco.v1 import table_pb2
-from buraco_codec.deals import match_from_pb
-from buraco_codec.moves import move_from_pb
-from buraco_codec.rule_sets import rule_set_from_pb
+from buraco_codec.records import record_from_pb
 from buraco_notation import format_cards
 from buraco_rules import (
     Deal,
     DealRecord,
     Ending,
-    IllegalMove,
     MatchRecord,
-    Problems,
     SideScore,
-    apply_for,
-    deal_match,
-    record_deal,
+    ValidationError,
+    normal_record,
+    record_problems,
+    replay_deal,
     score_deal,
-    seed_problems,
 )
 
 
@@ -36,45 +32,18 @@ class DealReport:
 
     end: Deal
     """The deal as it ended."""
-    message: table_pb2.DealRecord
-    """What the server recorded of it."""
-
-    @property
-    def moves(self) -> int:
-        """How many were made."""
-        return len(self.message.moves)
-
-    @property
-    def seed(self) -> bytes:
-        """What shuffled its cards."""
-        return self.message.seed
-
-    @property
-    def record(self) -> DealRecord:
-        """What it is played again from."""
-        message = self.message
-        return record_deal(
-            _dealt(message),
-            message.seed,
-            [move_from_pb(move.move) for move in message.moves],
-            server_seed=None if message.server_seed == message.seed else message.server_seed,
-            entropies=tuple(message.entropies) if any(message.entropies) else (),
-        )
+    record: DealRecord
+    """What it can be played again from."""
 
     @property
     def number(self) -> int:
         """Its number in the match, from 1."""
-        return self.end.match.deal_number
+        return self.record.deal_number
 
     @property
-    def closed_by(self) -> int | None:
-        """The seat that closed, or melded the buraco of 2s."""
-        return self.end.seat_to_move if self.end.ending in (Ending.CLOSED, Ending.TWOS_BURACO) else None
-
-    @property
-    def sides(self) -> tuple[SideScore, SideScore]:
-        """The score sheet of each side."""
-        return score_deal(self.end).sides
+    def moves(self) -> int:
+        """How many moves were made."""
+        return len(self.record.moves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,49 +65,41 @@ class MatchReport:
 
     @property
     def record(self) -> MatchRecord:
-        """What it is played again from, with the names of the bots."""
+        """What the match can be played again from, with the names of the bots."""
         first = self.deals[0].end
         deals = tuple([deal.record for deal in self.deals])
         return MatchRecord(first.rules, first.seats, self.target, first.match.starter, deals, self.bots)
 
     @property
     def moves(self) -> int:
-        """Of all deals."""
+        """How many moves were made in all deals."""
         return sum(deal.moves for deal in self.deals)
 
     @property
     def moves_per_second(self) -> float:
-        """All seats together."""
+        """Moves of all seats in a second."""
         return self.moves / self.seconds if self.seconds else 0.0
 
 
-def replay(record: table_pb2.DealRecord) -> DealReport:
-    """Checks the seed of a record and plays it again. Raises RecordWrong where anything in it does not agree."""
-    number = record.deal_number
-    for field, problem in seed_problems(record.seed, record.commitment, record.server_seed, record.entropies):
-        raise RecordWrong(f"deal {number}: {field}: {problem}")
-    deal = _dealt(record)
+def replay(message: table_pb2.DealRecord) -> DealReport:
+    """Check a record by playing it again. Raise RecordWrong if anything in it does not agree."""
+    number = message.deal_number
     try:
-        for move in record.moves:
-            deal, _ = apply_for(deal, move.seat, move_from_pb(move.move))
-    except IllegalMove as illegal:
-        raise RecordWrong(f"deal {number}: a move of its record is illegal: {illegal}") from illegal
-    stated = [(side.total, side.match_total) for side in record.score.sides]
-    played = [(side.total, side.match_total) for side in score_deal(deal).sides]
-    if int(deal.ending) != record.ending or stated != played:
-        raise RecordWrong(f"deal {number}: its record says {stated} but plays to {played}")
-    return DealReport(deal, record)
-
-
-def _dealt(record: table_pb2.DealRecord) -> Deal:
-    problems = Problems()
-    match = match_from_pb(record.match, "match", problems)
-    problems.raise_if_any()
-    return deal_match(rule_set_from_pb(record.rule_set), record.seats, record.seed, match)[0]
+        record = record_from_pb([message])
+    except ValidationError as error:
+        raise RecordWrong(f"deal {number}: {error}") from error
+    for path, problem in record_problems(record):
+        raise RecordWrong(f"deal {number}: {path.removeprefix('deals[0].')}: {problem}")
+    *_, last = replay_deal(record, record.deals[0])
+    stated = [side.match_total for side in message.score.sides]
+    played = [side.match_total for side in score_deal(last.after).sides]
+    if stated != played:
+        raise RecordWrong(f"deal {number}: its record says {stated} after it but plays to {played}")
+    return DealReport(last.after, normal_record(record).deals[0])
 
 
 def to_json(report: MatchReport, metrics: dict[str, Any] | None) -> dict[str, Any]:
-    """The report as plain values. Cards are in text form, points and seats are numbers, times are seconds."""
+    """Return the report as plain values. Cards are in text form, points and seats are numbers, times are seconds."""
     return {
         "table_id": report.table_id,
         "bots": list(report.bots),
@@ -157,14 +118,15 @@ def to_json(report: MatchReport, metrics: dict[str, Any] | None) -> dict[str, An
 
 
 def _deal_to_json(deal: DealReport) -> dict[str, Any]:
+    end = deal.end
     return {
         "number": deal.number,
-        "starter": deal.end.starter,
-        "ending": deal.end.ending.name.lower(),
-        "closed_by": deal.closed_by,
-        "turns": deal.end.turn.number,
+        "starter": end.starter,
+        "ending": end.ending.name.lower(),
+        "closed_by": end.seat_to_move if end.ending in (Ending.CLOSED, Ending.TWOS_BURACO) else None,
+        "turns": end.turn.number,
         "moves": deal.moves,
-        "seed": deal.seed.hex(),
+        "seed": deal.record.seed.hex(),
         "sides": [
             {
                 "side": side.side,
@@ -172,7 +134,7 @@ def _deal_to_json(deal: DealReport) -> dict[str, Any]:
                 "total": side.total,
                 "match_total": side.match_total,
             }
-            for side in deal.sides
+            for side in score_deal(end).sides
         ],
     }
 

@@ -155,6 +155,8 @@ async def test_records_are_checked(client: BuracoClient) -> None:
         copy = table_pb2.DealRecord.FromString(record.SerializeToString())
         if change == "score":
             copy.score.sides[0].total += 5
+        elif change == "match score":
+            copy.score.sides[1].match_total += 5
         elif change == "seed":
             copy.seed = b"s" * 32
         elif change == "server's seed":
@@ -168,12 +170,13 @@ async def test_records_are_checked(client: BuracoClient) -> None:
         return copy
 
     for change, said in {
-        "score": "but plays to",
+        "score": "points: the deal counts",
+        "match score": "but plays to",
         "seed": "seed: .* mixed with",
         "server's seed": "committed",
         "entropy": "seed: .* mixed with",
-        "move": "illegal",
-        "end": "plays to",
+        "move": "seat 0 has the turn, not 1",
+        "end": "the deal is not over with its last move",
     }.items():
         with pytest.raises(RecordWrong, match=said):
             replay(forged(change))

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_codec.moves import move_to_pb
+from buraco_codec.records import record_from_pb
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.scores import score_to_pb
 from buraco_codec.snapshots import match_to_pb
@@ -41,7 +42,6 @@ from buraco_rules import (
 from buraco_rules import replay_deal as replay_record
 from buraco_rules.events import Event, TookRest
 from buraco_service.commands.notation import explain, replay
-from buraco_service.commands.record_files import record_from_pb
 from buraco_service.commands.wording import describe_event
 from tests.rules.playouts import played as played_everywhere
 from tests.service.scripts import dealt, played, short_rules, submitted, turns
@@ -284,7 +284,7 @@ def test_tampered_text() -> None:
         (lambda deals: deals[1]["ruleSet"].update(jokers=1), "deals[1].rule_set.jokers: must be 0 or 4"),
         (lambda deals: deals[0].pop("score"), "deals[0].score.sides: two sides, not 0"),
         (lambda deals: deals[0]["score"]["sides"][0].update(total=5), "deals[0].points: the deal counts"),
-        (lambda deals: deals[0].pop("ending"), "deals[0].ending: 0 is no ending of a finished deal"),
+        (lambda deals: deals[0].pop("ending"), "deals[0].ending: 0 is not the ending of a finished deal"),
         (lambda deals: deals[0].update(ending="ENDING_CLOSED"), "deals[0].ending: the deal ends otherwise: max_turns"),
         (lambda deals: deals[0]["moves"][1].update(seat=1), "deals[0].moves[1].seat: seat 3 has the turn, not 1"),
         (lambda deals: deals[0]["moves"][1].update(move={}), "deals[0].moves[1].move: one of draw_stock"),
@@ -524,6 +524,6 @@ def test_without_the_server_extra() -> None:
 def test_records_of_the_contract() -> None:
     """A record comes of GetRecord's answer without being played."""
     record, answer = match_played()
-    read = record_from_pb(answer)
+    read = record_from_pb(answer.deals)
     assert [len(deal.moves) for deal in read.deals] == [len(deal.moves) for deal in record.deals]
     assert read._replace(deals=record.deals) == record
