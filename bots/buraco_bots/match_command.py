@@ -128,7 +128,7 @@ async def _play(
     with signals.cancelling():
         async with access.client(address) as client, progress.following(client):
             try:
-                return await play_match(client, contest, Audience(progress.began, progress.saw))
+                return await play_match(client, contest, Audience(progress.show_start, progress.show_update))
             except InvalidRequest as error:
                 if error.reason != "RULE_SET_UNKNOWN":
                     raise

@@ -1,4 +1,4 @@
-"""How a match goes: a table that changes in a terminal, a line a deal elsewhere, nothing for machines."""
+"""Show how a match goes: a table that changes in a terminal, a line a deal elsewhere, nothing for machines."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from buraco_notation import format_cards
 from buraco_rules import Ending, View
 from buraco_rules.cards import CARD_TEXT
 
-REFRESH: Final = 0.15
-"""Seconds between two looks at the table."""
-_PLAYS: Final = 6
-"""The last plays that are shown."""
+REFRESH_SECONDS: Final = 0.15
+"""Between two views of the table."""
+_MAX_PLAYS: Final = 6
+"""How many plays are shown, the last ones."""
 
 
 class Progress(Protocol):
-    """Whoever shows how a match goes; its `following` is entered for the time of the match."""
+    """Shows how a match goes; `following` is entered for the time of the match."""
 
-    def began(self, table: table_pb2.Table) -> None:
-        """The seats are taken."""
+    def show_start(self, table: table_pb2.Table) -> None:
+        """Show that the seats are taken."""
 
-    def saw(self, update: PlayUpdate) -> None:
-        """Something happened."""
+    def show_update(self, update: PlayUpdate) -> None:
+        """Show what happened."""
 
     def following(self, client: BuracoClient) -> contextlib.AbstractAsyncContextManager[None]:
-        """For the time of the match."""
+        """Show the table for the time of the match."""
         ...
 
 
 class Silent:
     """Shows nothing."""
 
-    def began(self, table: table_pb2.Table) -> None:
-        """Nothing."""
+    def show_start(self, table: table_pb2.Table) -> None:
+        """Show nothing."""
 
-    def saw(self, update: PlayUpdate) -> None:
-        """Nothing."""
+    def show_update(self, update: PlayUpdate) -> None:
+        """Show nothing."""
 
     @contextlib.asynccontextmanager
     async def following(self, client: BuracoClient) -> AsyncIterator[None]:
-        """Nothing."""
+        """Show nothing."""
         yield
 
 
@@ -63,14 +63,14 @@ class Lines(Silent):
         self._server = server
         self._deals = 0
 
-    def began(self, table: table_pb2.Table) -> None:
-        """Says what is played, and where."""
+    def show_start(self, table: table_pb2.Table) -> None:
+        """Print what is played, and where."""
         target = f"to {table.target_score}" if table.target_score else "one deal"
         players = ", ".join(seat.player_name for seat in table.seats)
         self._print(f"Table {table.id} at {self._server}: {table.rule_set.display_name}, {target}, {players}")
 
-    def saw(self, update: PlayUpdate) -> None:
-        """Says how a deal ended."""
+    def show_update(self, update: PlayUpdate) -> None:
+        """Print how a deal ended."""
         for event in _events(update):
             if event.HasField("deal_ended"):
                 first, second = event.deal_ended.score.sides
@@ -86,50 +86,50 @@ class Lines(Silent):
 
 
 class LiveTable(Lines):
-    """The table as everybody may see it, refreshed all the time, with a line for every deal that ends above it."""
+    """The table as everybody may see it, kept up to date, and above it a line for every deal that ends."""
 
     def __init__(self, console: Console, server: str, bots: Sequence[str]) -> None:
         super().__init__(console, server)
         self._bots = bots
         self._table_id = ""
-        self._plays: deque[str] = deque(maxlen=_PLAYS)
+        self._plays: deque[str] = deque(maxlen=_MAX_PLAYS)
 
-    def began(self, table: table_pb2.Table) -> None:
-        """Remembers where to look."""
-        super().began(table)
+    def show_start(self, table: table_pb2.Table) -> None:
+        """Print what is played, and show that table from now on."""
+        super().show_start(table)
         self._table_id = table.id
 
-    def saw(self, update: PlayUpdate) -> None:
-        """Remembers the last plays."""
-        super().saw(update)
+    def show_update(self, update: PlayUpdate) -> None:
+        """Print how a deal ended, and add to the last plays."""
+        super().show_update(update)
         for event in _events(update):
-            self._plays.extend(_play_text(event))
+            self._plays.extend(_describe_play(event))
 
     @contextlib.asynccontextmanager
     async def following(self, client: BuracoClient) -> AsyncIterator[None]:
-        """Looks at the table until the match is over, then takes the picture away."""
+        """Show the table until the match is over, then remove it."""
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
-            looking = asyncio.create_task(self._look(client, live))
+            refreshing = asyncio.create_task(self._refresh(client, live))
             try:
                 yield
             finally:
-                looking.cancel()
+                refreshing.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
-                    await looking
+                    await refreshing
 
-    async def _look(self, client: BuracoClient, live: Live) -> None:
+    async def _refresh(self, client: BuracoClient, live: Live) -> None:
         while True:
-            await asyncio.sleep(REFRESH)
+            await asyncio.sleep(REFRESH_SECONDS)
             if not self._table_id:
                 continue
-            with contextlib.suppress(BuracoError):  # a look that failed is made up for by the next
+            with contextlib.suppress(BuracoError):  # the next refresh makes up for one that failed
                 seen = await client.view(self._table_id)
                 if seen.HasField("view"):
-                    live.update(picture(view_from_pb(seen.view), self._bots, self._plays), refresh=True)
+                    live.update(render_table(view_from_pb(seen.view), self._bots, self._plays), refresh=True)
 
 
-def picture(view: View, bots: Sequence[str], plays: Sequence[str]) -> Group:
-    """The public view of a table, and the last plays."""
+def render_table(view: View, bots: Sequence[str], plays: Sequence[str]) -> Group:
+    """Return the public view of a table, and the last plays."""
     heading = Text(
         f"Deal {view.match.deal_number}, turn {view.turn_number}   stock {view.stock_count}"
         f"   pile {view.pile_count}{f' ({CARD_TEXT[view.pile[-1]]})' if view.pile else ''}"
@@ -156,8 +156,8 @@ def _events(update: PlayUpdate) -> Sequence[event_pb2.Event]:
     return update.events if isinstance(update, table_pb2.Events) else ()
 
 
-def _play_text(event: event_pb2.Event) -> Iterator[str]:
-    """What everybody may know of a play, for those worth a line."""
+def _describe_play(event: event_pb2.Event) -> Iterator[str]:
+    """Yield what everybody may know of a play, for those worth a line."""
     match event.WhichOneof("event"):
         case "took_pile":
             yield f"seat {event.took_pile.seat} takes the pile of {event.took_pile.count}"
