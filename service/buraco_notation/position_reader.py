@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Final
 
 from buraco_notation.cards import read_card
-from buraco_notation.labelled_fields import NUMBER, Keywords, LabelledFields
+from buraco_notation.fields import NUMBER, Keywords, split_fields
 from buraco_notation.melds import NamedCard, read_meld
-from buraco_notation.reading import Cursor, TextProblems, read_ending, read_integer, take_required
+from buraco_notation.reading import Cursor, TextProblems, read_ending, take_required
 from buraco_notation.rule_sets import TOKENS, read_rule_set
 from buraco_notation.unnamed_cards import Cards, UnnamedCards, deal_out, left_over, named_in, read_cards
 from buraco_rules import (
@@ -43,7 +43,7 @@ class PositionReader:
     def __init__(self, text: str) -> None:
         """Split the text into fields; `read` reads them."""
         self._problems = TextProblems(text)
-        self._fields = LabelledFields(text, TOKENS, LABELS, self._problems)
+        self._fields = split_fields(text, TOKENS, LABELS, self._problems)
 
     def read(self, *, sound: bool) -> Deal:
         """Return the deal; with `sound` only one that play can lead to. Raise NotationError."""
@@ -66,7 +66,7 @@ class PositionReader:
         if known_rules is not None and problems:
             left_over(rules.jokers, [*melded, *named_in(lists)], problems)
         problems.raise_if_any()
-        filled = deal_out(rules.jokers, lists, melded, self._fields.end, problems)
+        filled = deal_out(rules.jokers, lists, melded, self._fields.fallback, problems)
         problems.raise_if_any()
         deal = Deal(
             rules=rules,
@@ -90,19 +90,12 @@ class PositionReader:
     # ---- what the deal is of -----------------------------------------------------------------------------
 
     def _read_rules(self) -> RuleSet | None:
-        if self._fields.label("rules") is None:
-            self._problems.add(self._fields.end, "the field 'rules' is missing")
-        return self._fields.read("rules", "rules", lambda cursor: read_rule_set(cursor, self._problems), None)
+        return self._fields.read(
+            "rules", "rules", lambda cursor: read_rule_set(cursor, self._problems), None, is_required=True
+        )
 
     def _read_seats(self) -> int:
-        def read(cursor: Cursor) -> int:
-            token = cursor.take()
-            if token.text in ("2", "4"):
-                return int(token.text)
-            self._problems.add_unexpected(token, "2 or 4 seats (R2.1)")
-            return 4
-
-        seats = self._fields.read("seats", "seats", read, 2)
+        seats = self._fields.read("seats", "seats", self._fields.read_seats, 2) or 4
         for number in range(seats, 4):
             label = self._fields.label(f"hand {number}")
             if label is not None:
@@ -111,13 +104,9 @@ class PositionReader:
 
     def _read_match(self, seats: int) -> Match:
         fields = self._fields
-
-        def read_score(cursor: Cursor) -> int:
-            return read_integer(cursor, self._problems, "the scores of both sides") or 0
-
         keywords: Keywords = {
             "deal": ("deal_number", fields.read_number),
-            "scores": ("scores", lambda cursor: (read_score(cursor), read_score(cursor))),
+            "scores": ("scores", fields.read_pair),
             "starter": ("starter", fields.read_number),
             "target": ("target_score", fields.read_number),
         }
@@ -223,9 +212,9 @@ class PositionReader:
 
     def _read_cards(self, label: str, path: str, default: int | None) -> Cards:
         """Read the cards of a field; so many unnamed ones (None: all that are left) if it is left out."""
-        unnamed: Cards = [] if default == 0 else [UnnamedCards(default, self._fields.end)]
+        unnamed: Cards = [] if default == 0 else [UnnamedCards(default, self._fields.fallback)]
         return self._fields.read(label, path, lambda cursor: read_cards(cursor, self._problems), unnamed)
 
     def _read_pots(self, default: int) -> list[Cards]:
         pots = self._fields.read_items("pots", "pots", lambda cursor: read_cards(cursor, self._problems))
-        return [[UnnamedCards(HAND_SIZE, self._fields.end)] for _ in range(default)] if pots is None else pots
+        return [[UnnamedCards(HAND_SIZE, self._fields.fallback)] for _ in range(default)] if pots is None else pots

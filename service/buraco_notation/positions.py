@@ -39,7 +39,7 @@ everything left out that need not be given but for `turn`, hands, `pots` and `st
 from itertools import chain
 
 from buraco_notation.cards import format_cards
-from buraco_notation.labelled_fields import NONE
+from buraco_notation.fields import NONE
 from buraco_notation.melds import format_meld
 from buraco_notation.position_reader import PositionReader
 from buraco_notation.reading import check_reads_back

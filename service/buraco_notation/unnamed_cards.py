@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from buraco_notation.cards import read_card
-from buraco_notation.labelled_fields import NONE
+from buraco_notation.fields import NONE
 from buraco_notation.melds import NamedCard
 from buraco_notation.reading import Cursor, TextProblems, Token
 from buraco_rules.cards import CARD_TEXT, JOKER, deck

@@ -343,7 +343,7 @@ def test_faulty_rule_sets(text: str, column: int, problem: str) -> None:
 @pytest.mark.parametrize(
     ("text", "column", "problem"),
     [
-        ("seats: 2", 9, "the field 'rules' is missing"),
+        ("seats: 2", 9, "'rules' is missing"),
         ("rules: open | sets: 2", 15, "expected a label and ':'; labels are rules, seats, match"),
         ("rules: open | Kd", 15, "expected a label and ':'; labels are rules, seats, match"),
         ("rules: open | : 5", 15, "expected a label and ':'; labels are rules, seats, match"),
@@ -351,7 +351,7 @@ def test_faulty_rule_sets(text: str, column: int, problem: str) -> None:
         ("rules: open 2", 13, "expected the end of the field, not '2'"),
         ("rules: open | seats: 3", 22, "expected 2 or 4 seats (R2.1), not '3'"),
         ("rules: open | hand 2: 3h", 15, "there are 2 seats: see the field 'seats'"),
-        ("rules: open | match: scores 5", 30, "expected the scores of both sides"),
+        ("rules: open | match: scores 5", 30, "expected two numbers, one a side"),
         ("rules: open | match: deal x", 27, "expected a number, not 'x'"),
         ("rules: open | match: deal -1", 27, "expected a number from 0 on, not '-1'"),
         ("rules: open | match: deal 0", 22, "1 to 1000000, not 0"),

@@ -306,7 +306,7 @@ def test_tampered_json(change: object, problem: str) -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"", "1:1: the header 'RuleSet' is missing"),
+        (b"", "1:1: 'RuleSet' is missing"),
         (b"hello", "1:1: expected a header or a turn, not 'hello'"),
         (b"{", "1:2: not JSON: "),
         (b'{\n "deals": [1 2]}', "2:14: not JSON: "),

@@ -1,4 +1,4 @@
-"""A text of labelled fields, separated by `|` or line ends: read them, and find where their parts are."""
+"""Fields by name, which positions and records consist of: read their values, and find where their parts are."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -21,49 +21,41 @@ Keywords = Mapping[str, tuple[str, Callable[[Cursor], Any]]]
 
 class _Field(NamedTuple):
     label: Token
-    tokens: tuple[Token, ...]
+    place: Token
+    """Where problems of its value are reported."""
+    cursor: Cursor
 
 
-class LabelledFields:
+class Fields:
     """The fields of a text, and where their parts are, so that a problem found late is reported at its place."""
 
-    def __init__(self, text: str, tokens: re.Pattern[str], labels: Collection[str], problems: TextProblems) -> None:
-        """Split a text. A field without one of the labels, or given twice, is a problem."""
-        self.end = Token("", len(text.rstrip()))
+    def __init__(self, problems: TextProblems, fallback: Token) -> None:
+        """Start without fields. What is missing is reported at `fallback`."""
+        self.fallback = fallback
         self._problems = problems
         self._fields: dict[str, _Field] = {}
         self._places: dict[str, Token] = {}
-        field: list[Token] = []
-        for token in (*split_tokens(tokens, text), Token("\n", len(text))):
-            if token.text not in ("|", "\n"):
-                field.append(token)
-            elif field:
-                self._add(field, labels)
-                field = []
 
-    def _add(self, field: list[Token], labels: Collection[str]) -> None:
-        colon = next((index for index, token in enumerate(field) if token.text == ":"), 0)
-        name = " ".join([token.text for token in field[:colon]])
-        if name not in labels:
-            self._problems.add(field[0], f"expected a label and ':'; labels are {', '.join(labels)}")
-        elif name in self._fields:
-            self._problems.add(field[0], f"{name!r} is given twice")
+    def add(self, name: str, label: Token, cursor: Cursor, place: Token | None = None) -> None:
+        """Add a field whose value `cursor` goes through. One given twice is a problem."""
+        if name in self._fields:
+            self._problems.add(label, f"{name!r} is given twice")
         else:
-            self._fields[name] = _Field(field[0], tuple(field[colon:]))
+            self._fields[name] = _Field(label, place or label, cursor)
 
     # ---- places ------------------------------------------------------------------------------------------
 
-    def label(self, label: str) -> Token | None:
-        """Return the place of a field; None if it is left out."""
-        return self._fields[label].label if label in self._fields else None
+    def label(self, name: str) -> Token | None:
+        """Return the label of a field; None if it is left out."""
+        return self._fields[name].label if name in self._fields else None
 
     def set_place(self, path: str, at: Token) -> None:
         """Keep the place of a part: `sides[0].melds[2]`."""
         self._places[path] = at
 
     def place_of(self, path: str) -> Token:
-        """Return the place of a part; the end of the text if it is left out."""
-        return self._places.get(path, self.end)
+        """Return the place of a part; the fallback if it is left out."""
+        return self._places.get(path, self.fallback)
 
     def add_problem(self, path: str, problem: str) -> None:
         """Add a problem at the place of the part that `path` names, or else of the whole it belongs to."""
@@ -74,19 +66,21 @@ class LabelledFields:
 
     # ---- values ------------------------------------------------------------------------------------------
 
-    def read(self, label: str, path: str, read: Callable[[Cursor], T], default: D) -> T | D:
+    def read(
+        self, name: str, path: str, read: Callable[[Cursor], T], default: D, *, is_required: bool = False
+    ) -> T | D:
         """Return what `read` makes of all of a field, whose path is `path`; `default` if the field is left out."""
-        if label not in self._fields:
+        if name not in self._fields:
+            if is_required:
+                self._problems.add(self.fallback, f"{name!r} is missing")
             return default
-        at, (colon, *tokens) = self._fields[label]
-        self._places[path] = at
-        cursor = Cursor(tokens, tokens[-1].end if tokens else colon.end)
+        _, self._places[path], cursor = self._fields[name]
         value = read(cursor)
         if not cursor.is_at_end:
             self._problems.add_unexpected(cursor.peek(), "the end of the field")
         return value
 
-    def read_items(self, label: str, path: str, read_item: Callable[[Cursor], T]) -> list[T] | None:
+    def read_items(self, name: str, path: str, read_item: Callable[[Cursor], T]) -> list[T] | None:
         """Return the items of a field, separated by commas, `-` for none; None if the field is left out."""
 
         def read(cursor: Cursor) -> list[T]:
@@ -99,9 +93,9 @@ class LabelledFields:
                 items.append(read_item(cursor))
             return items
 
-        return self.read(label, path, read, None)
+        return self.read(name, path, read, None)
 
-    def read_keywords(self, label: str, path: str, keywords: Keywords) -> dict[str, Any]:
+    def read_keywords(self, name: str, path: str, keywords: Keywords) -> dict[str, Any]:
         """Return by name the values that a field gives in any order, each at most once; their paths are `path.name`."""
 
         def read(cursor: Cursor) -> dict[str, Any]:
@@ -113,16 +107,30 @@ class LabelledFields:
                     self._problems.add_unexpected(token, " or ".join([word or "a number" for word in keywords]))
                     cursor.take()
                     continue
-                name, read_value = keywords[keyword]
-                if name in values:
+                value, read_value = keywords[keyword]
+                if value in values:
                     self._problems.add(token, "given twice")
-                self._places[f"{path}.{name}"] = token
+                self._places[f"{path}.{value}"] = token
                 if keyword:
                     cursor.take()
-                values[name] = read_value(cursor)
+                values[value] = read_value(cursor)
             return values
 
-        return self.read(label, path, read, {})
+        return self.read(name, path, read, {})
+
+    def read_seats(self, cursor: Cursor) -> int:
+        """Read the number of seats, 2 or 4; 0, and a problem, if it is another."""
+        token = cursor.take()
+        if token.text in ("2", "4"):
+            return int(token.text)
+        self._problems.add_unexpected(token, "2 or 4 seats (R2.1)")
+        return 0
+
+    def read_pair(self, cursor: Cursor) -> tuple[int, int]:
+        """Read a number of points for each side; 0, and a problem, for one that is missing."""
+        first = read_integer(cursor, self._problems, "two numbers, one a side")
+        second = read_integer(cursor, self._problems, "two numbers, one a side")
+        return first or 0, second or 0
 
     def read_number(self, cursor: Cursor) -> int:
         """Read a number from 0 on; 0, and a problem, if there is none."""
@@ -138,3 +146,21 @@ class LabelledFields:
         while is_integer(cursor.peek()):
             numbers.append(self.read_number(cursor))
         return tuple(sorted(numbers))
+
+
+def split_fields(text: str, tokens: re.Pattern[str], names: Collection[str], problems: TextProblems) -> Fields:
+    """Return the fields `name: value` of a text. One without one of the names is a problem."""
+    fields = Fields(problems, Token("", len(text.rstrip())))
+    field: list[Token] = []
+    for token in (*split_tokens(tokens, text), Token("\n", len(text))):
+        if token.text not in ("|", "\n"):
+            field.append(token)
+        elif field:
+            colon = next((index for index, token in enumerate(field) if token.text == ":"), 0)
+            name = " ".join([token.text for token in field[:colon]])
+            if name in names:
+                fields.add(name, field[0], Cursor(field[colon + 1 :], field[-1].end))
+            else:
+                problems.add(field[0], f"expected a label and ':'; labels are {', '.join(names)}")
+            field = []
+    return fields
