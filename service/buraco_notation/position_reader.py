@@ -45,8 +45,8 @@ class PositionReader:
         self._problems = TextProblems(text)
         self._fields = split_fields(text, TOKENS, LABELS, self._problems)
 
-    def read(self, *, sound: bool) -> Deal:
-        """Return the deal; with `sound` only one that play can lead to. Raise NotationError."""
+    def read(self, *, verify: bool) -> Deal:
+        """Return the deal; with `verify` only one that play can lead to. Raise NotationError."""
         problems = self._problems
         known_rules = self._read_rules()
         rules = known_rules or PRESETS[0]
@@ -82,7 +82,7 @@ class PositionReader:
             turn=turn,
             ending=ending,
         )
-        for path, problem in deal_problems(deal) if sound else ():
+        for path, problem in deal_problems(deal) if verify else ():
             self._fields.add_problem(path, problem)
         problems.raise_if_any()
         return deal

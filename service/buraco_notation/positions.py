@@ -58,19 +58,19 @@ def format_position(deal: Deal, *, lines: bool = False) -> str:
     'rules: open | turn: 2 seat 1 meld | hand 0: As 2s 3s 4s 5s 6s 7s 8s 9s Ts Js | hand 1: 3h 4h 5h Kd | '
     """
     text = ("\n" if lines else " | ").join([f"{label}: {value}" for label, value in _fields(deal) if value])
-    return check_reads_back(text, deal, lambda text: parse_position(text, sound=False))
+    return check_reads_back(text, deal, lambda text: parse_position(text, verify=False))
 
 
-def parse_position(text: str, *, sound: bool = True) -> Deal:
+def parse_position(text: str, *, verify: bool = True) -> Deal:
     """Return the deal of a text. Raise NotationError, which lists all that is wrong and where.
 
-    With `sound` the position must be one that play can lead to, as `buraco_rules.deal_problems` decides.
+    With `verify` the position must be one that play can lead to, as `buraco_rules.deal_problems` decides.
 
     >>> parse_position("rules: open | hand 0: 3h 4h 4h 4h")
     Traceback (most recent call last):
     buraco_notation.reading.NotationError: 1:32: 4h is named too often: there are 2 (R1.1)
     """
-    return PositionReader(text).read(sound=sound)
+    return PositionReader(text).read(verify=verify)
 
 
 def _fields(deal: Deal) -> list[tuple[str, str]]:

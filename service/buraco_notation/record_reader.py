@@ -80,7 +80,7 @@ class RecordReader:
         seats = match.read("Seats", "seats", match.read_seats, 2, is_required=True) or 2
         starter = match.read("Starter", "starter", self._read_integer, 0)
         target = match.read("Target", "target_score", self._read_integer, 0)
-        players = match.read("Players", "players", lambda cursor: self._read_quotations(cursor, seats), [])
+        players = match.read("Players", "players", lambda cursor: self._read_players(cursor, seats), ())
         if not self._deals:
             problems.add(self._cursor.peek(), "a record has a deal at least: the header 'Deal' is missing")
         deals = []
@@ -95,8 +95,7 @@ class RecordReader:
                     problems.add_unexpected(seat, f"seat {due}, whose turn it is")
         if rules is None or problems:
             raise problems.error()
-        names = tuple([unquote(player, problems)[0] for player in players])
-        record = MatchRecord(rules, seats, target, starter, tuple(deals), names)
+        record = MatchRecord(rules, seats, target, starter, tuple(deals), players)
         for path, problem in record_problems(record) if verify else ():
             deal_index, _, part = path.removeprefix("deals[").partition("].")
             self._deals[int(deal_index)].headers.add_problem(part, problem)
@@ -230,9 +229,11 @@ class RecordReader:
                 quotations.append(cursor.take())
         return quotations
 
+    def _read_players(self, cursor: Cursor, seats: int) -> tuple[str, ...]:
+        return tuple([unquote(quotation, self._problems)[0] for quotation in self._read_quotations(cursor, seats)])
+
     def _read_entropies(self, cursor: Cursor, seats: int) -> tuple[bytes, ...]:
-        quotations = self._read_quotations(cursor, seats)
-        return tuple([self._read_hex(quotation, quotation.text[1:-1]) for quotation in quotations])
+        return tuple([self._read_hex(token, token.text[1:-1]) for token in self._read_quotations(cursor, seats)])
 
     def _read_seed(self, cursor: Cursor) -> bytes:
         token = cursor.take()

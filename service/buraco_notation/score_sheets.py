@@ -29,7 +29,7 @@ def format_score_sheet(deal: Deal, players: Sequence[str] = ()) -> str:
 
     >>> from buraco_notation import parse_position
     >>> position = "rules: open | hand 0: 9c | hand 1: - | melds 0: 3s 4s [2d] 6s | side 1: pots 1"
-    >>> print(format_score_sheet(parse_position(position, sound=False), ["Ann", "Bob"]))
+    >>> print(format_score_sheet(parse_position(position, verify=False), ["Ann", "Bob"]))
       side 0: Ann (seat 0)
         meld             3s 4s 2d 6s                                     25
         hand             seat 0: 9c                                     -10
@@ -73,7 +73,7 @@ def format_ending(deal: Deal, players: Sequence[str] = ()) -> str:
     """Return how a deal ended, and by whom. `players` are the names by seat, if known.
 
     >>> from buraco_notation import parse_position
-    >>> deal = parse_position("rules: open | turn: 8 over closed", sound=False)
+    >>> deal = parse_position("rules: open | turn: 8 over closed", verify=False)
     >>> format_ending(deal), format_ending(deal, ["Ann", "Bob"])
     ('closed by seat 1', 'closed by seat 1 (Bob)')
     """

@@ -58,17 +58,11 @@ STRANGE = replace(
 )
 
 
-def faults_of(text: str, *, sound: bool = True) -> list[tuple[int, int, str]]:
+def problems_of(text: str, *, verify: bool = True) -> list[tuple[int, int, str]]:
     """Line, column and problem of all that is wrong with a position."""
     with pytest.raises(NotationError) as refusal:
-        parse_position(text, sound=sound)
-    return [(fault.line, fault.column, fault.problem) for fault in refusal.value.problems]
-
-
-def only_fault(text: str) -> tuple[int, int, str]:
-    """The one thing that is wrong with a position."""
-    (fault,) = faults_of(text)
-    return fault
+        parse_position(text, verify=verify)
+    return [(found.line, found.column, found.problem) for found in refusal.value.problems]
 
 
 # ---- there and back ----------------------------------------------------------------------------------
@@ -79,7 +73,7 @@ def test_round_trip(rules: RuleSet) -> None:
     """Every position of a random deal comes back from its text, from one line or many, and is sound there."""
     for number, (deal, _) in enumerate(playout(rules, 2 + 2 * (PRESETS.index(rules) % 2), 7)):
         text = format_position(deal, lines=number % 2 == 0)
-        assert parse_position(text, sound=number % 4 == 0) == deal
+        assert parse_position(text, verify=number % 4 == 0) == deal
         assert ("\n" in text) is (number % 2 == 0)
 
 
@@ -103,13 +97,13 @@ def test_endings(ending: Ending) -> None:
     deal = position(CLASSIC, hand="3h", phase=Phase.OVER)._replace(ending=ending)
     text = format_position(deal)
     assert f" over {ending.name.lower()} |" in text
-    assert parse_position(text, sound=False) == deal
+    assert parse_position(text, verify=False) == deal
 
 
 def test_house_rules_in_a_position() -> None:
     """House rules come back whole, whatever their name holds."""
     deal = position(STRANGE, hand="3h 4h")
-    assert parse_position(format_position(deal), sound=False).rules == STRANGE
+    assert parse_position(format_position(deal), verify=False).rules == STRANGE
 
 
 @given(st.permutations(range(6)), st.sampled_from([" | ", "\n", " |\n\n|", "  # five | six\n"]))
@@ -119,7 +113,7 @@ def test_order_and_spaces_do_not_matter(order: list[int], between: str) -> None:
     fields = format_position(deal).split(" | ")
     first, rest = fields[:6], fields[6:]
     text = between.join([first[index].replace(" ", "\t ") for index in order] + rest)
-    assert parse_position(text, sound=False) == deal
+    assert parse_position(text, verify=False) == deal
 
 
 def test_canonical() -> None:
@@ -141,7 +135,7 @@ def test_canonical() -> None:
 def test_unnamed_cards_in_deck_order() -> None:
     """Unnamed cards go in the order of the deck to every `?n`: hands, pots, pile, stock; what is left goes to `?`."""
     text = "rules: open | hand 0: 3s ?2 4s | hand 1: ?3 | pots: ?1 Kc, ? | pile: ?1 9c | stock: ?2 Qc"
-    deal = parse_position(text, sound=False)
+    deal = parse_position(text, verify=False)
     assert format_cards(deal.hands[0]) == "As 2s 3s 4s"
     assert format_cards(deal.hands[1]) == "3s 4s 5s"
     assert format_cards(deal.pots[0]) == "6s Kc"
@@ -153,7 +147,7 @@ def test_unnamed_cards_in_deck_order() -> None:
 
 def test_left_out_fields() -> None:
     """Hands and pots that are left out have eleven cards, and the stock the rest; taken pots are not on the table."""
-    deal = parse_position("rules: closed | seats: 4 | side 1: pots 1 | melds 0: 3h 4h 5h", sound=False)
+    deal = parse_position("rules: closed | seats: 4 | side 1: pots 1 | melds 0: 3h 4h 5h", verify=False)
     assert [len(hand) for hand in deal.hands] == [11] * 4
     assert [len(pot) for pot in deal.pots] == [11]
     assert len(deal.stock) == 108 - 58
@@ -174,16 +168,16 @@ def test_left_out_fields() -> None:
 )
 def test_turn_left_out(fields: str, seat: int, number: int) -> None:
     """Seat and number of the turn follow from each other: the first turn of the seat, the seat whose turn it is."""
-    deal = parse_position(f"rules: open | {fields}", sound=False)
+    deal = parse_position(f"rules: open | {fields}", verify=False)
     assert (deal.seat_to_move, deal.turn.number) == (seat, number)
 
 
 def test_no_cards() -> None:
     """A dash stands for no cards, no melds and no pots."""
     text = "rules: open | hand 0: - | melds 0: - | melds 1: 3h 4h 5h | pots: - | pile: ? | stock: -"
-    deal = parse_position(text, sound=False)
+    deal = parse_position(text, verify=False)
     assert (deal.hands[0], deal.sides[0].melds, deal.pots, deal.stock) == ((), (), (), ())
-    assert parse_position(format_position(deal), sound=False) == deal
+    assert parse_position(format_position(deal), verify=False) == deal
 
 
 # ---- melds -------------------------------------------------------------------------------------------
@@ -209,7 +203,7 @@ def test_no_cards() -> None:
 )
 def test_melds(text: str, kind: MeldKind, low: int, wild_index: int | None, canonical: str | None) -> None:
     """Kind, low place and acting wild of a meld follow from the order of its cards and the brackets."""
-    deal = parse_position(f"rules: closed | melds 1: {text.removesuffix(' [')}", sound=False)
+    deal = parse_position(f"rules: closed | melds 1: {text.removesuffix(' [')}", verify=False)
     (meld,) = deal.sides[1].melds
     assert (meld.kind, meld.low_position, meld.wild_index) == (kind, low, wild_index)
     assert meld.stays_dirty is text.endswith("!")
@@ -248,12 +242,12 @@ def test_a_dirty_buraco_stays_dirty() -> None:
         ("3h 4h 5h, ", 10, "a meld has at least three cards (R4.1, R4.2)"),
     ],
 )
-def test_faulty_melds(meld: str, column: int, problem: str) -> None:
+def test_wrong_melds(meld: str, column: int, problem: str) -> None:
     """A meld that is none is refused at the card that does not fit."""
     before = "rules: closed | melds 0: "
-    faults = faults_of(before + meld)
+    problems = problems_of(before + meld)
     place = len(before.rstrip() if not meld else before) + column
-    assert (1, place, problem) in faults
+    assert (1, place, problem) in problems
 
 
 # ---- rule sets ---------------------------------------------------------------------------------------
@@ -329,11 +323,11 @@ def test_rule_set_texts(text: str, canonical: str | None) -> None:
         ("open{makart=yes} {", 18, "expected nothing more, not '{'"),
     ],
 )
-def test_faulty_rule_sets(text: str, column: int, problem: str) -> None:
-    """What is wrong with a rule set is told at the option at fault."""
+def test_wrong_rule_sets(text: str, column: int, problem: str) -> None:
+    """What is wrong with a rule set is reported at the option at fault."""
     with pytest.raises(NotationError) as refusal:
         parse_rule_set(text)
-    places = [(fault.column, fault.problem[: len(problem)]) for fault in refusal.value.problems]
+    places = [(found.column, found.problem[: len(problem)]) for found in refusal.value.problems]
     assert (column, problem) in places
 
 
@@ -390,21 +384,21 @@ def test_faulty_rule_sets(text: str, column: int, problem: str) -> None:
         ("rules: open | undo: =3h 4h 5h unplayed lock Kd", 40, "expected ',' or the end of the field, not 'lock'"),
     ],
 )
-def test_faults(text: str, column: int, problem: str) -> None:
-    """What is wrong with a position is told where it stands, and what should stand there."""
-    places = [(at, told[: len(problem)]) for line, at, told in faults_of(text) if line == 1]
+def test_problems(text: str, column: int, problem: str) -> None:
+    """What is wrong with a position is reported where it stands, and what should stand there."""
+    places = [(at, found[: len(problem)]) for line, at, found in problems_of(text) if line == 1]
     assert (column, problem) in places
 
 
-def test_all_faults_at_once() -> None:
-    """All faults of a text are told at once, in their order, each with its line."""
+def test_all_problems_at_once() -> None:
+    """All problems of a text are reported at once, in their order, each with its line."""
     text = "rules: opn\nhand 0: 3h 4x\n\nmelds 0: 3h 4h 6h # comment\n  match: deal | seats: 5"
-    assert [(line, column) for line, column, _ in faults_of(text)] == [(1, 8), (2, 12), (4, 16), (5, 14), (5, 24)]
+    assert [(line, column) for line, column, _ in problems_of(text)] == [(1, 8), (2, 12), (4, 16), (5, 14), (5, 24)]
 
 
-def test_too_many_faults() -> None:
-    """Of a text that is wrong all over only the first hundred faults are told."""
-    assert len(faults_of("rules: open | hand 0: " + "x " * 500)) == 100
+def test_too_many_problems() -> None:
+    """Of a text that is wrong all over only the first hundred problems are reported."""
+    assert len(problems_of("rules: open | hand 0: " + "x " * 500)) == 100
 
 
 @pytest.mark.parametrize(
@@ -425,11 +419,11 @@ def test_too_many_faults() -> None:
     ],
 )
 def test_unsound(text: str, problem: str) -> None:
-    """What no play can have led to is told at the field that says it, unless that is not asked."""
+    """What no play can have led to is reported at the field that says it, unless that is not asked."""
     column, text = text.index("^") + 1, text.replace("^", "")
-    places = [(at, told[: len(problem)]) for _, at, told in faults_of(text)]
+    places = [(at, found[: len(problem)]) for _, at, found in problems_of(text)]
     assert (column, problem) in places
-    parse_position(text, sound=False)
+    parse_position(text, verify=False)
 
 
 def test_as_soundness_says() -> None:
@@ -438,8 +432,8 @@ def test_as_soundness_says() -> None:
         (" | side 1: pots 2 opening 5", " | side 0: unplayed 1 0", " | turn: 2000 meld attempt")
     ):
         text = SHORT.replace("turn: seat 0 meld | ", "") + change
-        problems = deal_problems(parse_position(text, sound=False))
-        told = [problem for _, _, problem in faults_of(text)]
+        problems = deal_problems(parse_position(text, verify=False))
+        told = [problem for _, _, problem in problems_of(text)]
         assert len(problems) == len(told) > 0
         assert all(any(line.endswith(problem) for line in told) for _, problem in problems)
 
@@ -473,7 +467,7 @@ def test_undo_steps_in_order() -> None:
     bound = deal._replace(turn=deal.turn._replace(undo=steps))
     text = format_position(bound)
     assert text.endswith(" | undo: =3c 4c 5c lock Kd unplayed, =9d Td Jd, ~0 was 3s 4s 5s must Kd")
-    assert parse_position(text, sound=False) == bound
+    assert parse_position(text, verify=False) == bound
 
 
 # ---- texts that are none -----------------------------------------------------------------------------
@@ -518,25 +512,25 @@ def mutated(text: str, rng: random.Random) -> str:
 
 def check_position(text: str) -> None:
     """A text is a position that reads back, or is refused with places that are in it."""
-    for sound in (False, True):
+    for verify in (False, True):
         try:
-            deal = parse_position(text, sound=sound)
+            deal = parse_position(text, verify=verify)
         except NotationError as refusal:
             check_places(text, refusal.problems)
         else:
-            assert parse_position(format_position(deal), sound=sound) == deal
+            assert parse_position(format_position(deal), verify=verify) == deal
 
 
-def check_places(text: str, faults: tuple[TextProblem, ...]) -> None:
-    """Faults there are, each within a line of the text, and they can be pointed out."""
+def check_places(text: str, problems: tuple[TextProblem, ...]) -> None:
+    """There are problems, each within a line of the text, and they can be pointed out."""
     lines = text.split("\n")
-    assert faults
-    assert list(faults) == sorted(faults, key=lambda fault: fault[:2])
-    for fault in faults:
-        assert 1 <= fault.line <= len(lines)
-        assert 1 <= fault.column <= len(lines[fault.line - 1]) + 1
-        assert fault.problem
-    assert all(len(line) <= 100 for line in point_out(text, faults).split("\n") if line.startswith("  "))
+    assert problems
+    assert list(problems) == sorted(problems, key=lambda found: found[:2])
+    for found in problems:
+        assert 1 <= found.line <= len(lines)
+        assert 1 <= found.column <= len(lines[found.line - 1]) + 1
+        assert found.problem
+    assert all(len(line) <= 100 for line in point_out(text, problems).split("\n") if line.startswith("  "))
 
 
 @given(st.integers(0, 10**9))
@@ -559,15 +553,15 @@ def test_quotations() -> None:
     for text in ("", "plain", "quote \" and '", "back\\slash\\", "line\nend\t\0\x7f\x85\u2028", "\ud800 \U0010ffff é"):
         for mark in "'\"":
             written = quote(text, mark)
-            faults = TextProblems(written)
-            read, places = unquote(Token(written, 0), faults)
-            assert (read, bool(faults)) == (text, False)
+            problems = TextProblems(written)
+            read, places = unquote(Token(written, 0), problems)
+            assert (read, bool(problems)) == (text, False)
             assert "\n" not in written
             assert len(places) == len(text) + 1
 
 
 def test_point_out() -> None:
-    """Faults are shown with their line, in part where it is long, and carets under what is at fault."""
+    """Problems are shown with their line, in part where it is long, and carets under what is at fault."""
     text = "first\n" + "x" * 300 + "wrong" + "y" * 300
     assert point_out(text, [TextProblem(1, 1, 5, "bad"), TextProblem(2, 301, 5, "worse")]).split("\n") == [
         *("1:1: bad", "  first", "  ^^^^^"),

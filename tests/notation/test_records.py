@@ -97,12 +97,12 @@ def short_text() -> str:
     return format_record(recorded(SHORT_RULES, 2, "short"))
 
 
-def faults_of(text: str, *, verify: bool = True) -> list[tuple[int, int, str]]:
+def problems_of(text: str, *, verify: bool = True) -> list[tuple[int, int, str]]:
     """Line, column and problem of all that is wrong with a record."""
     with pytest.raises(NotationError) as refusal:
         parse_record(text, verify=verify)
     check_places(text, refusal.value.problems)
-    return [(fault.line, fault.column, fault.problem) for fault in refusal.value.problems]
+    return [(found.line, found.column, found.problem) for found in refusal.value.problems]
 
 
 # ---- moves -------------------------------------------------------------------------------------------
@@ -190,12 +190,12 @@ def test_moves_written_otherwise(text: str, canonical: str) -> None:
         ("-K", 2, "expected the card discarded, not 'K'"),
     ],
 )
-def test_faulty_moves(text: str, column: int, problem: str) -> None:
-    """What is wrong with a move is told where it stands, and what should stand there."""
+def test_wrong_moves(text: str, column: int, problem: str) -> None:
+    """What is wrong with a move is reported where it stands, and what should stand there."""
     with pytest.raises(NotationError) as refusal:
         parse_move(text)
     check_places(text, refusal.value.problems)
-    assert (column, problem) in [(fault.column, fault.problem[: len(problem)]) for fault in refusal.value.problems]
+    assert (column, problem) in [(found.column, found.problem[: len(problem)]) for found in refusal.value.problems]
 
 
 CARDS = st.lists(st.sampled_from([2, 3, 4, 15, 16, 17, 28, 53, *FACES]), min_size=1, max_size=6).map(tuple)
@@ -331,12 +331,12 @@ def test_spaces_and_comments_do_not_matter() -> None:
 
 
 def test_house_rules_in_quotes() -> None:
-    """House rules with a quoted name stand in a header, and their faults are told where they are."""
+    """House rules with a quoted name stand in a header, and their problems are reported where they are."""
     rules = house(SHORT_RULES, display_name='My "own" \\ rules')
     record = recorded(rules, 2, "house", deals=1)
     assert parse_record(format_record(record)) == record
     text = short_text().replace("max_turns=5", "display_name='\\\"',max_turns=x")
-    assert faults_of(text)[0] == (1, 59, "expected a number, not 'x'")
+    assert problems_of(text)[0] == (1, 59, "expected a number, not 'x'")
 
 
 def edited(old: str, new: str) -> str:
@@ -396,34 +396,34 @@ def edited(old: str, new: str) -> str:
         ("\n2. ", " =3h ? -\n2. ", 11, 0, "expected a move: + ^ = & ~ or -, not '?'"),
     ],
 )
-def test_faults(old: str, new: str, line: int, column: int, problem: str) -> None:
-    """What is wrong with a record is told where it stands, and what should stand there; column 0 stands for any."""
-    places = [(at, where if column else 0, told[: len(problem)]) for at, where, told in faults_of(edited(old, new))]
+def test_problems(old: str, new: str, line: int, column: int, problem: str) -> None:
+    """What is wrong with a record is reported where it stands, and what should stand there; column 0 stands for any."""
+    places = [(at, where if column else 0, found[: len(problem)]) for at, where, found in problems_of(edited(old, new))]
     assert (line, column, problem) in places
 
 
 def test_no_deal() -> None:
-    """A record without a deal is none; turns without a deal are told."""
+    """A record without a deal is none; turns without a deal are reported."""
     heads = short_text().split("\n\n")[0]
-    assert (4, 14, "a record has a deal at least: the header 'Deal' is missing") in faults_of(heads)
-    assert (5, 1, "the header 'Deal' comes before the turns of a deal") in faults_of(f"{heads}\n1. 0: +")
-    assert faults_of("")[0][:2] == (1, 1)
+    assert (4, 14, "a record has a deal at least: the header 'Deal' is missing") in problems_of(heads)
+    assert (5, 1, "the header 'Deal' comes before the turns of a deal") in problems_of(f"{heads}\n1. 0: +")
+    assert problems_of("")[0][:2] == (1, 1)
 
 
-def test_illegal_move_is_told_where_it_stands() -> None:
-    """A move that the rules refuse is told with the rule at its place; without `verify` the text alone counts."""
+def test_illegal_move_is_reported_where_it_stands() -> None:
+    """A move that the rules refuse is reported with the rule at its place; without `verify` the text alone counts."""
     text = short_text()
     lines = text.split("\n")
     lines[10] = lines[10].replace(" -", " &99:Kd -")
     broken = "\n".join(lines)
-    assert faults_of(broken) == [
+    assert problems_of(broken) == [
         (11, lines[10].index("&99") + 1, "illegal: the side has no such meld (R4.6)"),
     ]
     assert parse_record(broken, verify=False).deals[1] == parse_record(text).deals[1]
 
 
 def test_record_that_does_not_fit_together() -> None:
-    """Seeds, results and scores that do not agree with the moves are told at their headers, of all deals at once."""
+    """Seeds, results and scores that do not agree with the moves are reported at their headers, all at once."""
     record = parse_record(short_text())
     first, second = record.deals
     broken = record._replace(
@@ -432,7 +432,7 @@ def test_record_that_does_not_fit_together() -> None:
             second._replace(deal_number=4, scores=(7, 7), server_seed=bytes(32)),
         )
     )
-    found = {(told.split(" ")[0], line) for line, _, told in faults_of(format_record(broken))}
+    found = {(told.split(" ")[0], line) for line, _, told in problems_of(format_record(broken))}
     lines = format_record(broken).split("\n")
     heads = {line.split(" ")[0].strip("["): number for number, line in enumerate(lines, 1) if line.startswith("[")}
     assert {line for _, line in found} == {
@@ -457,7 +457,7 @@ def test_record_beyond_its_end() -> None:
     (found, *_) = record_problems(record._replace(target_score=0))
     assert found == ("deals[1].deal_number", "the match is over with the deal before (R10.1)")
     text = format_record(record._replace(deals=(shorter, second)))
-    assert [told for _, _, told in faults_of(text)] == ["the deal is not over with its last move"]
+    assert [told for _, _, told in problems_of(text)] == ["the deal is not over with its last move"]
 
 
 def test_no_record() -> None:

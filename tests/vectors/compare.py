@@ -1,4 +1,4 @@
-"""What an answer has otherwise than a vector expects: lines of text, none where all is as expected."""
+"""Describe how an answer differs from what a vector expects: lines of text, none if all is as expected."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,13 +14,13 @@ _CARDS: Final = frozenset({"card", "cards", "hand", "pile", "stock", "locked_car
 
 
 def differs(what: str, expected: Any, got: Any) -> Iterator[str]:
-    """One line where two values differ."""
+    """Yield a line if two values differ."""
     if expected != got:
         yield f"{what}: expected {_shown(expected)}\n{' ' * len(what)}       got {_shown(got)}"
 
 
 def _shown(value: Any, name: str = "") -> str:
-    """A value with its cards as people read them."""
+    """Return a value with its cards as people read them."""
     if isinstance(value, dict):
         return "{" + ", ".join([f"{key}: {_shown(entry, key)}" for key, entry in value.items()]) + "}"
     if isinstance(value, list):
@@ -36,7 +36,7 @@ def _shown(value: Any, name: str = "") -> str:
 
 
 def events(expected: Sequence[Json], got: Iterable[event_pb2.Event]) -> Iterator[str]:
-    """Events one by one, in order."""
+    """Compare events one by one, in order."""
     happened = [normal_event(as_json(event)) for event in got]
     for index in range(max(len(expected), len(happened))):
         due = expected[index] if index < len(expected) else "nothing more"
@@ -44,7 +44,7 @@ def events(expected: Sequence[Json], got: Iterable[event_pb2.Event]) -> Iterator
 
 
 def moves(expected: Sequence[Json], got: Iterable[move_pb2.Move]) -> Iterator[str]:
-    """A list of moves, in any order, each once."""
+    """Compare a list of moves, in any order, each once."""
     due = Counter([repr(normal_move(move)) for move in expected])
     listed = [normal_move(as_json(move)) for move in got]
     there = Counter([repr(move) for move in listed])
@@ -55,46 +55,46 @@ def moves(expected: Sequence[Json], got: Iterable[move_pb2.Move]) -> Iterator[st
 
 
 def refusal(expected: Json, reason: str, fields: Sequence[str]) -> Iterator[str]:
-    """A refusal: its reason, and its fields, each at or under one that is expected, and the other way round."""
+    """Compare a refusal: its reason, and its fields, each at or under one that is expected, and the other way round."""
     yield from differs("reason", expected["reason"], reason)
     for due in expected["fields"]:
         if not any([is_under(field, due) for field in fields]):
-            yield f"no fault is told of {due}, only of {', '.join(fields) or 'nothing'}"
+            yield f"no problem of {due} is reported, only of {', '.join(fields) or 'nothing'}"
     for field in fields:
         if not any([is_under(field, due) for due in expected["fields"]]):
-            yield f"a fault that is not expected: {field}"
+            yield f"a problem that is not expected: {field}"
 
 
 def is_under(field: str, path: str) -> bool:
-    """Whether a field is the one that the path names, or a part of it."""
+    """Return True if a field is the one that the path names, or a part of it."""
     return field == path or field.startswith((path + ".", path + "["))
 
 
 def violations(expected: Sequence[str], got: Sequence[str]) -> Iterator[str]:
-    """The principal violation comes first; the others that are expected come in any order."""
+    """Compare violations: the principal one comes first, the others in any order."""
     if got[:1] != [*expected][:1] or set(got) != set(expected):
         yield from differs("violations", [*expected], [*got])
 
 
-# ---- what stands afterwards --------------------------------------------------------------------------
+# ---- the position afterwards --------------------------------------------------------------------------
 
 
 def after(facts: Json, snapshot: deal_pb2.Snapshot) -> Iterator[str]:
-    """The facts of a position that a vector names."""
+    """Compare the facts of a position that a vector names."""
     deal = snapshot.deal
     for name, expected in facts.items():
         if name in ("hands", "hand_counts", "melds", "sides"):
             for number, value in expected.items():
                 yield from differs(f"{name} {number}", _named(name, value), _numbered(name, deal, int(number)))
         elif name == "turn":
-            told = turn_json(deal)
-            yield from differs("turn", expected, {key: told[key] for key in expected})
+            turn = turn_json(deal)
+            yield from differs("turn", expected, {key: turn[key] for key in expected})
         elif name != "score":
             yield from differs(name, _named(name, expected), _named(name, _single(name, deal)))
 
 
 def _named(name: str, value: Any) -> Any:
-    """A list of cards under a name that shows it as such."""
+    """Return a list of cards under a name that shows it as such."""
     return {"cards": value} if name in ("hands", "pile", "stock") else value
 
 
@@ -115,7 +115,7 @@ def _single(name: str, deal: deal_pb2.Deal) -> Any:
 
 
 def side_json(side: deal_pb2.Side) -> Json:
-    """A side without its melds."""
+    """Return a side without its melds."""
     return {
         "pots_taken": side.pots_taken,
         "unplayed_pots": [*side.unplayed_pots],
@@ -125,7 +125,7 @@ def side_json(side: deal_pb2.Side) -> Json:
 
 
 def turn_json(deal: deal_pb2.Deal) -> Json:
-    """The turn of a position."""
+    """Return the turn of a position."""
     return {
         "number": deal.turn.number,
         "seat": deal.seat_to_move,
@@ -138,7 +138,7 @@ def turn_json(deal: deal_pb2.Deal) -> Json:
 
 
 def score(facts: Json, got: score_pb2.DealScore, deal: deal_pb2.Deal) -> Iterator[str]:
-    """Lines, totals and match totals, as far as they are expected. Lines that count nothing may be left out.
+    """Compare lines, totals and match totals, as far as they are expected. Lines that count nothing may be left out.
 
     The melds of each sheet are those of the deal that it counts.
     """
@@ -158,7 +158,7 @@ def score(facts: Json, got: score_pb2.DealScore, deal: deal_pb2.Deal) -> Iterato
 
 
 def cards_in(snapshot: deal_pb2.Snapshot) -> Counter[int]:
-    """Every card of a position, wherever it lies."""
+    """Return every card of a position."""
     deal = snapshot.deal
     found = Counter[int]([*deal.stock, *deal.pile])
     for held in (*deal.pots, *deal.hands):
@@ -173,11 +173,11 @@ def cards_in(snapshot: deal_pb2.Snapshot) -> Counter[int]:
 
 
 def view(facts: Json, got: view_pb2.View) -> Iterator[str]:
-    """The facts of a view that a vector names."""
+    """Compare the facts of a view that a vector names."""
     for name, expected in facts.items():
         if name == "turn":
-            told = _view_turn(got)
-            yield from differs("turn", expected, {key: told[key] for key in expected})
+            turn = _view_turn(got)
+            yield from differs("turn", expected, {key: turn[key] for key in expected})
         elif name == "melds":
             for number, melds in expected.items():
                 seen = [normal_meld(as_json(meld)) for meld in got.sides[int(number)].melds]
@@ -211,7 +211,7 @@ def _seen(name: str, got: view_pb2.View) -> Any:
 
 
 def message(expected: Json, got: Message) -> Iterator[str]:
-    """A whole message, field by field."""
-    told = as_json(got)
-    for name in {**expected, **told}:
-        yield from differs(name, {name: expected.get(name)}, {name: told.get(name)})
+    """Compare a whole message, field by field."""
+    fields = as_json(got)
+    for name in {**expected, **fields}:
+        yield from differs(name, {name: expected.get(name)}, {name: fields.get(name)})

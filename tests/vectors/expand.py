@@ -24,7 +24,7 @@ from tests.vectors.words import Json
 
 
 class BadVector(ValueError):
-    """A vector that cannot be expanded; says which and why."""
+    """A vector cannot be expanded; the text says which and why."""
 
 
 class Written(NamedTuple):
@@ -35,13 +35,13 @@ class Written(NamedTuple):
 
 
 def expanded() -> Iterator[Written]:
-    """The expanded form of every file of vectors. Raises BadVector."""
+    """Yield the expanded form of every file of vectors. Raise BadVector."""
     for source in sources():
         yield Written(EXPANDED / source.path.name, layout.dumps(_file(source)))
 
 
 def expanded_under(vector: Json, rule_set: str) -> tuple[Json, Json]:
-    """A vector under one rule set: the rule set as JSON, and what is asked and expected. Raises BadVector."""
+    """Return the rule set as JSON, and what a vector asks and expects under it. Raise BadVector."""
     try:
         record = as_json(rule_set_to_pb(parse_rule_set(rule_set)))
         return record, _EXPANDERS[kind_of(vector)](vector, rule_set, record)
@@ -72,47 +72,48 @@ def _file(source: Source) -> Json:
 # ---- requests on a position --------------------------------------------------------------------------
 
 
-def _position(vector: Json, rule_set: str) -> Deal:
+def _parse_position(vector: Json, rule_set: str) -> Deal:
     text = "\n".join([f"rules: {rule_set}", *vector["position"]])
     try:
-        return parse_position(text, sound="refused" not in vector)
+        return parse_position(text, verify="refused" not in vector)
     except NotationError as error:
         raise ValueError(f"the position: {error}") from error
 
 
-def _asked(vector: Json, deal: Deal) -> Json:
+def _request(vector: Json, deal: Deal) -> Json:
     snapshot = as_json(snapshot_to_pb(deal, with_rules=False))
     return {"snapshot": snapshot, "seat": vector.get("seat", deal.seat_to_move)}
 
 
 def _moves(vector: Json, rule_set: str, _: Json) -> Json:
-    deal = _position(vector, rule_set)
+    deal = _parse_position(vector, rule_set)
     moves = [as_json(move_to_pb(parse_move(text))) for text in vector["moves"]]
-    asked = _asked(vector, deal) | {"moves": moves}
+    request = _request(vector, deal) | {"moves": moves}
     if "refused" in vector:
-        return asked | _refused(vector)
+        return request | _refused(vector)
     if "violations" in vector:
-        return asked | {"violations": _violations(vector), "illegal_index": vector.get("illegal_index", len(moves) - 1)}
+        index = vector.get("illegal_index", len(moves) - 1)
+        return request | {"violations": _violations(vector), "illegal_index": index}
     reader = words.EventReader(len(deal.stock), deal.pots)
     events = [normal_event(normal(reader.read(text), event_pb2.Event)) for text in vector["events"]]
-    return asked | {"events": events, "after": _after(vector.get("after", {}))}
+    return request | {"events": events, "after": _after(vector.get("after", {}))}
 
 
 def _legal_moves(vector: Json, rule_set: str, _: Json) -> Json:
     moves = [normal_move(as_json(move_to_pb(parse_move(text)))) for text in vector["moves"]]
-    return _asked(vector, _position(vector, rule_set)) | {"moves": moves}
+    return _request(vector, _parse_position(vector, rule_set)) | {"moves": moves}
 
 
 def _score(vector: Json, rule_set: str, _: Json) -> Json:
-    asked = _asked(vector, _position(vector, rule_set))
-    del asked["seat"]
-    return asked | {"final": vector["final"], "score": _score_facts(vector)}
+    request = _request(vector, _parse_position(vector, rule_set))
+    del request["seat"]
+    return request | {"final": vector["final"], "score": _score_facts(vector)}
 
 
 def _view(vector: Json, rule_set: str, _: Json) -> Json:
-    asked = _asked(vector, _position(vector, rule_set))
-    if asked["seat"] == "public":
-        del asked["seat"]
+    request = _request(vector, _parse_position(vector, rule_set))
+    if request["seat"] == "public":
+        del request["seat"]
     sees: Json = {}
     for name, value in vector["sees"].items():
         if name in ("hand", "pile"):
@@ -125,7 +126,7 @@ def _view(vector: Json, rule_set: str, _: Json) -> Json:
             sees[name] = sorted([words.ACTIONS[action] for action in value])
         else:
             sees[name] = value
-    return asked | {"sees": sees}
+    return request | {"sees": sees}
 
 
 def _after(facts: Json) -> Json:
@@ -182,17 +183,17 @@ def _refused(vector: Json) -> Json:
 
 
 def _arrange(vector: Json, _: str, __: Json) -> Json:
-    asked = {"cards": words.cards(vector["cards"])}
+    request = {"cards": words.cards(vector["cards"])}
     if "refused" in vector:
-        return asked | _refused({"reason": "REQUEST_INVALID"} | vector)
+        return request | _refused({"reason": "REQUEST_INVALID"} | vector)
     if "violations" in vector:
-        return asked | {"violations": _violations(vector)}
+        return request | {"violations": _violations(vector)}
     arrangements = []
     for text in vector["arrangements"]:
         meld, _, points = text.rpartition(": ")
         values = [int(number) for number in points.split(" + ")]
         arrangements.append({"meld": _meld(meld), "card_points": values[0], "buraco_points": sum(values[1:])})
-    return asked | {"arrangements": arrangements}
+    return request | {"arrangements": arrangements}
 
 
 def _deal(vector: Json, _: str, __: Json) -> Json:
@@ -268,16 +269,16 @@ def _table(vector: Json, _: str, __: Json) -> Json:
         return {"request": request, "seed": vector["seed"]} | _refused({"reason": "REQUEST_INVALID"} | vector)
     steps = []
     for step in vector["steps"]:
-        told: Json = {"seat": step["seat"]}
+        found: Json = {"seat": step["seat"]}
         if "moves" in step:
-            told["moves"] = [as_json(move_to_pb(parse_move(text))) for text in step["moves"]]
+            found["moves"] = [as_json(move_to_pb(parse_move(text))) for text in step["moves"]]
         if "violations" in step:
-            told["violations"] = step["violations"]
+            found["violations"] = step["violations"]
         else:
             reader = words.EventReader(step.get("stock", 0), [])
             events = [reader.read(text) for text in step["events"]]
-            told["events"] = [normal_event(normal(event, event_pb2.Event)) for event in events]
-        steps.append(told)
+            found["events"] = [normal_event(normal(event, event_pb2.Event)) for event in events]
+        steps.append(found)
     result = {"result": vector["result"]} if "result" in vector else {}
     return {"request": request, "seed": vector["seed"], "steps": steps} | result
 

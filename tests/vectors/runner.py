@@ -1,4 +1,4 @@
-"""Asks an implementation what a vector asks, over gRPC, and compares the answer with what the vector expects."""
+"""Ask an implementation over gRPC what a vector asks, and compare the answer with what the vector expects."""
 
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,12 +27,12 @@ from tests.vectors.scorer import totals
 
 _Answer = TypeVar("_Answer")
 
-_TURN_LIMIT: Final = 60.0
-"""Seconds for one call."""
+_TIMEOUT: Final = 60.0
+"""Limit of one call."""
 
 
 class Refusal(NamedTuple):
-    """An error as the contract has them."""
+    """An error of the contract: its reason and the fields at fault."""
 
     reason: str
     fields: tuple[str, ...]
@@ -58,7 +58,7 @@ class Runner:
         }
 
     async def check(self, vector: Vector) -> list[str]:
-        """What is otherwise than the vector expects; nothing where all is well. Errors of the connection are raised."""
+        """Return every difference from what the vector expects. Raise errors of the connection."""
         return await self._checks[vector.kind](vector)
 
     # ---- on a position -----------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class Runner:
         before = _snapshot(vector)
         moves = [ParseDict(move, move_pb2.Move()) for move in body["moves"]]
         request = rules_service_pb2.ValidateMovesRequest(snapshot=before, seat=body["seat"], moves=moves)
-        answer = await _ask(self._rules.ValidateMoves(request, timeout=_TURN_LIMIT))
+        answer = await _ask(self._rules.ValidateMoves(request, timeout=_TIMEOUT))
         if "refused" in body or isinstance(answer, Refusal):
             return _compare_refusal(body, answer)
         if "violations" in body:
@@ -83,18 +83,18 @@ class Runner:
         return [
             *compare.events(body["events"], answer.events),
             *compare.after(body["after"], answer.snapshot),
-            *await self._ended(body["after"].get("score"), answer.snapshot, answer.events),
-            *_conserved(before, answer.snapshot),
+            *await self._check_end(body["after"].get("score"), answer.snapshot, answer.events),
+            *_check_conserved(before, answer.snapshot),
         ]
 
-    async def _ended(
+    async def _check_end(
         self, facts: Json | None, snapshot: deal_pb2.Snapshot, events: Sequence[event_pb2.Event]
     ) -> list[str]:
-        """The score that the end of the deal tells, which ScoreDeal tells too, and the hands as they were left."""
+        """Compare what the end of the deal reports with ScoreDeal's score and the hands in the snapshot."""
         ends = [event.deal_ended for event in events if event.HasField("deal_ended")]
         if not ends:
             return [] if facts is None else ["the deal did not end"]
-        score = await self._rules.ScoreDeal(rules_service_pb2.ScoreDealRequest(snapshot=snapshot), timeout=_TURN_LIMIT)
+        score = await self._rules.ScoreDeal(rules_service_pb2.ScoreDealRequest(snapshot=snapshot), timeout=_TIMEOUT)
         hands = [sorted(hand.cards) for hand in snapshot.deal.hands]
         return [
             *compare.score(facts or {}, ends[0].score, snapshot.deal),
@@ -106,14 +106,14 @@ class Runner:
         request = rules_service_pb2.RulesServiceListLegalMovesRequest(
             snapshot=_snapshot(vector), seat=vector.body["seat"]
         )
-        answer = await _ask(self._rules.ListLegalMoves(request, timeout=_TURN_LIMIT))
+        answer = await _ask(self._rules.ListLegalMoves(request, timeout=_TIMEOUT))
         if isinstance(answer, Refusal):
             return _compare_refusal(vector.body, answer)
         return [*compare.moves(vector.body["moves"], answer.moves)]
 
     async def _check_score(self, vector: Vector) -> list[str]:
         request = rules_service_pb2.ScoreDealRequest(snapshot=_snapshot(vector))
-        answer = await _ask(self._rules.ScoreDeal(request, timeout=_TURN_LIMIT))
+        answer = await _ask(self._rules.ScoreDeal(request, timeout=_TIMEOUT))
         if isinstance(answer, Refusal):
             return _compare_refusal(vector.body, answer)
         return [
@@ -123,7 +123,7 @@ class Runner:
 
     async def _check_view(self, vector: Vector) -> list[str]:
         request = rules_service_pb2.RulesServiceGetViewRequest(snapshot=_snapshot(vector), seat=vector.body.get("seat"))
-        answer = await _ask(self._rules.GetView(request, timeout=_TURN_LIMIT))
+        answer = await _ask(self._rules.GetView(request, timeout=_TIMEOUT))
         if isinstance(answer, Refusal):
             return _compare_refusal(vector.body, answer)
         return [*compare.view(vector.body["sees"], answer.view)]
@@ -134,7 +134,7 @@ class Runner:
         body = vector.body
         request = rules_service_pb2.ArrangeMeldRequest(cards=body["cards"])
         ParseDict(vector.record, request.rule_set)
-        answer = await _ask(self._rules.ArrangeMeld(request, timeout=_TURN_LIMIT))
+        answer = await _ask(self._rules.ArrangeMeld(request, timeout=_TIMEOUT))
         if "refused" in body or isinstance(answer, Refusal):
             return _compare_refusal(body, answer)
         if "violations" in body:
@@ -146,12 +146,12 @@ class Runner:
         expected = body["arrangements"]
         return [
             *compare.differs("the default", expected[:1], got[:1]),
-            *compare.differs("arrangements", sorted(expected, key=repr_sorted), sorted(got, key=repr_sorted)),
+            *compare.differs("arrangements", sorted(expected, key=sort_key), sorted(got, key=sort_key)),
         ]
 
     async def _check_deal(self, vector: Vector) -> list[str]:
         body = vector.body
-        answer = await self._dealt(vector)
+        answer = await self._deal(vector)
         if "refused" in body or isinstance(answer, Refusal):
             return _compare_refusal(body, answer)
         deal, expected = answer.snapshot.deal, body["dealt"]
@@ -166,16 +166,16 @@ class Runner:
         }
         return [*chain.from_iterable(compare.differs(name, expected[name], got[name]) for name in got)]
 
-    async def _dealt(self, vector: Vector) -> "rules_service_pb2.DealResponse | Refusal":
+    async def _deal(self, vector: Vector) -> "rules_service_pb2.DealResponse | Refusal":
         request = ParseDict(vector.body["request"], rules_service_pb2.DealRequest())
         request.seed = bytes.fromhex(vector.body["seed"])
         ParseDict(vector.record, request.rule_set)
-        return await _ask(self._rules.Deal(request, timeout=_TURN_LIMIT))
+        return await _ask(self._rules.Deal(request, timeout=_TIMEOUT))
 
     async def _check_rule_set(self, vector: Vector) -> list[str]:
         request = rules_service_pb2.DealRequest(seats=2, seed=bytes(32))
         ParseDict(vector.body["record"], request.rule_set)
-        answer = await _ask(self._rules.Deal(request, timeout=_TURN_LIMIT))
+        answer = await _ask(self._rules.Deal(request, timeout=_TIMEOUT))
         expected = {
             "refused": {
                 "reason": "RULE_SET_INVALID",
@@ -187,7 +187,7 @@ class Runner:
         return _compare_refusal(expected, answer)
 
     async def _check_preset(self, vector: Vector) -> list[str]:
-        answer = await self._rules.ListRuleSets(rules_service_pb2.ListRuleSetsRequest(), timeout=_TURN_LIMIT)
+        answer = await self._rules.ListRuleSets(rules_service_pb2.ListRuleSetsRequest(), timeout=_TIMEOUT)
         for rule_set in answer.rule_sets:
             if rule_set.id == vector.rule_set:
                 expected = dict(vector.body["record"]) | {"display_name": rule_set.display_name}
@@ -196,7 +196,7 @@ class Runner:
 
     async def _check_replay(self, vector: Vector) -> list[str]:
         body = vector.body
-        dealt = await self._dealt(vector)
+        dealt = await self._deal(vector)
         if isinstance(dealt, Refusal):
             return [f"refused: {dealt}"]
         found = [*compare.differs("commitment", body["commitment"], dealt.commitment.hex())]
@@ -206,17 +206,17 @@ class Runner:
             before, seat = snapshot, snapshot.deal.seat_to_move
             moves = [ParseDict(move, move_pb2.Move()) for move in turn]
             request = rules_service_pb2.ValidateMovesRequest(snapshot=before, seat=seat, moves=moves)
-            answer = await self._rules.ValidateMoves(request, timeout=_TURN_LIMIT)
+            answer = await self._rules.ValidateMoves(request, timeout=_TIMEOUT)
             if not answer.legal:
                 names = ", ".join(map(_name, answer.violations))
                 return [*found, f"turn {number}: move {answer.illegal_index} is refused: {names}"]
-            found += _conserved(before, answer.snapshot)
+            found += _check_conserved(before, answer.snapshot)
             snapshot, happened = answer.snapshot, answer.events
         return [
             *found,
             *compare.differs("ending", body["ending"], int(snapshot.deal.ending)),
             *compare.differs("points counted anew", body["totals"], totals(snapshot)),
-            *await self._ended({"totals": body["totals"]}, snapshot, happened),
+            *await self._check_end({"totals": body["totals"]}, snapshot, happened),
         ]
 
     # ---- at a table --------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class Runner:
         request = ParseDict(body["request"], table_service_pb2.CreateTableRequest())
         request.seed, request.request_id = bytes.fromhex(body["seed"]), _new_id()
         ParseDict(vector.record, request.rule_set)
-        created = await _ask(self._tables.CreateTable(request, timeout=_TURN_LIMIT))
+        created = await _ask(self._tables.CreateTable(request, timeout=_TIMEOUT))
         if "refused" in body or isinstance(created, Refusal):
             return _compare_refusal(body, created)
         table_id = created.table.id
@@ -235,10 +235,10 @@ class Runner:
             join = table_service_pb2.JoinTableRequest(
                 table_id=table_id, seat=seat, player_name=f"seat {seat}", request_id=_new_id()
             )
-            tokens.append((await self._tables.JoinTable(join, timeout=_TURN_LIMIT)).token)
+            tokens.append((await self._tables.JoinTable(join, timeout=_TIMEOUT)).token)
         found = []
         for index, step in enumerate(body["steps"]):
-            answer = await self._step(table_id, step, tokens[step["seat"]])
+            answer = await self._take_step(table_id, step, tokens[step["seat"]])
             if isinstance(answer, Refusal) or "violations" in step:
                 reason = answer.reason if isinstance(answer, Refusal) else "nothing refused"
                 differences = compare.differs("violations", step.get("violations", []), [reason])
@@ -247,7 +247,7 @@ class Runner:
             found += [f"step {index}: {line}" for line in differences]
         if "result" in body:
             get = table_service_pb2.GetTableRequest(table_id=table_id)
-            result = (await self._tables.GetTable(get, timeout=_TURN_LIMIT)).table.result
+            result = (await self._tables.GetTable(get, timeout=_TIMEOUT)).table.result
             got = {
                 "winner": result.winner if result.HasField("winner") else None,
                 "scores": [*result.scores],
@@ -256,15 +256,15 @@ class Runner:
             found += compare.differs("result", body["result"], got)
         return found
 
-    async def _step(self, table_id: str, step: Json, token: str) -> "Sequence[event_pb2.Event] | Refusal":
+    async def _take_step(self, table_id: str, step: Json, token: str) -> "Sequence[event_pb2.Event] | Refusal":
         metadata = (("authorization", f"Bearer {token}"),)
         if "moves" not in step:
             undo = table_service_pb2.UndoMoveRequest(table_id=table_id, request_id=_new_id())
-            undone = await _ask(self._tables.UndoMove(undo, metadata=metadata, timeout=_TURN_LIMIT))
+            undone = await _ask(self._tables.UndoMove(undo, metadata=metadata, timeout=_TIMEOUT))
             return undone if isinstance(undone, Refusal) else undone.events
         moves = [ParseDict(move, move_pb2.Move()) for move in step["moves"]]
         submit = table_service_pb2.SubmitMovesRequest(table_id=table_id, moves=moves, request_id=_new_id())
-        answer = await _ask(self._tables.SubmitMoves(submit, metadata=metadata, timeout=_TURN_LIMIT))
+        answer = await _ask(self._tables.SubmitMoves(submit, metadata=metadata, timeout=_TIMEOUT))
         return answer if isinstance(answer, Refusal) else answer.events
 
 
@@ -282,13 +282,13 @@ def _name(violation: move_pb2.Violation.ValueType) -> str:
     return move_pb2.Violation.Name(violation).removeprefix("VIOLATION_")
 
 
-def repr_sorted(value: Json) -> str:
-    """A key for sorting JSON."""
+def sort_key(value: Json) -> str:
+    """Return a key for sorting JSON."""
     return repr(sorted(value.items(), key=str))
 
 
-def _conserved(before: deal_pb2.Snapshot, after: deal_pb2.Snapshot) -> list[str]:
-    """No card comes or goes, and what is of the whole match stays as it was (R1.1)."""
+def _check_conserved(before: deal_pb2.Snapshot, after: deal_pb2.Snapshot) -> list[str]:
+    """Check that no card comes or goes, and that what is of the whole match stays as it was (R1.1)."""
     found = [] if compare.cards_in(before) == compare.cards_in(after) else ["cards came or went"]
     for name in ("rule_set", "seats", "match"):
         found += compare.differs(name, getattr(before, name), getattr(after, name))
@@ -296,7 +296,7 @@ def _conserved(before: deal_pb2.Snapshot, after: deal_pb2.Snapshot) -> list[str]
 
 
 async def _ask(call: Awaitable[_Answer]) -> _Answer | Refusal:
-    """The answer, or the refusal that came instead of it. Raises AioRpcError for what is no refusal."""
+    """Return the answer, or the refusal that came instead of it. Raise AioRpcError for any other error."""
     try:
         return await call
     except grpc.aio.AioRpcError as error:
