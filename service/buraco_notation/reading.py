@@ -111,8 +111,8 @@ class Cursor:
     @property
     def taken_to(self) -> int:
         """The index behind the token taken last; 0 before the first."""
-        taken = self._tokens[: self._next]
-        return taken[-1].end if taken else 0
+        last = min(self._next, len(self._tokens)) - 1
+        return 0 if last < 0 else self._tokens[last].end
 
     def peek(self, ahead: int = 0) -> Token:
         """Return the next token, or one further on."""
