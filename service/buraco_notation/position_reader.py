@@ -47,7 +47,6 @@ class PositionReader:
 
     def read(self, *, verify: bool) -> Deal:
         """Return the deal; with `verify` only one that play can lead to. Raise NotationError."""
-        problems = self._problems
         known_rules = self._read_rules()
         rules = known_rules or PRESETS[0]
         seats = self._read_seats()
@@ -62,12 +61,7 @@ class PositionReader:
             self._read_cards("pile", "pile", 0),
             self._read_cards("stock", "stock", None),
         ]
-        melded = [name for _, names in table for name in names]
-        if known_rules is not None and problems:
-            left_over(rules.jokers, [*melded, *named_in(lists)], problems)
-        problems.raise_if_any()
-        filled = deal_out(rules.jokers, lists, melded, self._fields.fallback, problems)
-        problems.raise_if_any()
+        filled = self._fill_in(known_rules, lists, [name for _, names in table for name in names])
         deal = Deal(
             rules=rules,
             seats=seats,
@@ -84,8 +78,18 @@ class PositionReader:
         )
         for path, problem in deal_problems(deal) if verify else ():
             self._fields.add_problem(path, problem)
-        problems.raise_if_any()
+        self._problems.raise_if_any()
         return deal
+
+    def _fill_in(self, rules: RuleSet | None, lists: list[Cards], melded: list[NamedCard]) -> list[tuple[int, ...]]:
+        """Return the lists with their unnamed cards filled in. Raise NotationError if there is any problem by then."""
+        if rules is not None and self._problems:
+            left_over(rules.jokers, [*melded, *named_in(lists)], self._problems)
+        if rules is None or self._problems:
+            raise self._problems.error()
+        filled = deal_out(rules.jokers, lists, melded, self._fields.fallback, self._problems)
+        self._problems.raise_if_any()
+        return filled
 
     # ---- what the deal is of -----------------------------------------------------------------------------
 
