@@ -19,8 +19,7 @@ from buraco_bots.local_server import ServerFailed, local_server
 from buraco_bots.match import Audience, Contest, play_match
 from buraco_bots.progress import Lines, LiveTable, Progress, Silent
 from buraco_bots.registry import UnknownBot, load
-from buraco_bots.report import MatchReport, RecordWrong, to_json
-from buraco_bots.score_sheet import format_match
+from buraco_bots.report import MatchReport, RecordWrong, format_match, to_json
 from buraco_bots.scraping import scrape
 from buraco_bots.server_access import Access, access_of, access_options
 from buraco_bots.stopping import StopSignals

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from buraco.v1 import table_pb2
 from buraco_codec.records import record_from_pb
-from buraco_notation import format_cards
+from buraco_notation import format_cards, format_ending, format_points, format_score_sheet, format_side
 from buraco_rules import (
     Deal,
     DealRecord,
@@ -96,6 +97,23 @@ def replay(message: table_pb2.DealRecord) -> DealReport:
     if stated != played:
         raise RecordWrong(f"deal {number}: its record says {stated} after it but plays to {played}")
     return DealReport(last.after, normal_record(record).deals[0])
+
+
+def format_match(report: MatchReport) -> Iterator[str]:
+    """Yield lines for people: the score sheet of every deal, then totals, winner and pace."""
+    for deal in report.deals:
+        ending = format_ending(deal.end, report.bots)
+        yield f"Deal {deal.number}: {ending}, {deal.end.turn.number} turns, {deal.moves} moves"
+        yield format_score_sheet(deal.end, report.bots)
+    yield ""
+    for side, total in enumerate(report.totals):
+        yield format_points(format_side(side, report.bots), total)
+    winner = "nobody: a draw" if report.winner is None else format_side(report.winner, report.bots)
+    yield f"Winner: {winner}"
+    yield (
+        f"{len(report.deals)} deals, {report.moves} moves in {report.seconds:.1f} s"
+        f" ({report.moves_per_second:.0f} moves/s); seed {report.seed!r}"
+    )
 
 
 def to_json(report: MatchReport, metrics: dict[str, Any] | None) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def _find_place(cards: Sequence[int], wild_index: int) -> int | None:
 def _read_lay(cursor: Cursor, problems: TextProblems) -> Move | None:
     found = _read_cards(cursor, problems)
     cards, wild_index, sign = found.cards, found.wild_index, cursor.peek()
-    place = _read_asked_place(cursor, problems)
+    place = _read_place(cursor, problems) if cursor.take_if("@") else None
     if wild_index is None:
         return LayMeld(cards, place)
     wild = found.named[wild_index]
@@ -172,7 +172,7 @@ def _read_lay_off(cursor: Cursor, problems: TextProblems) -> Move | None:
     if found.wild_index is not None:
         wild = found.named[found.wild_index]
         problems.add(wild.token, "no brackets in a lay-off: '@' and a place ask where the wild shall stand")
-    place = _read_asked_place(cursor, problems)
+    place = _read_place(cursor, problems) if cursor.take_if("@") else None
     return None if meld is None else LayOff(meld, found.cards, place)
 
 
@@ -184,10 +184,6 @@ def _read_cards(cursor: Cursor, problems: TextProblems) -> MeldCards:
     if not found.named:
         problems.add_unexpected(cursor.peek(), "a card")
     return found
-
-
-def _read_asked_place(cursor: Cursor, problems: TextProblems) -> int | None:
-    return _read_place(cursor, problems) if cursor.take_if("@") else None
 
 
 def _read_place(cursor: Cursor, problems: TextProblems) -> int | None:

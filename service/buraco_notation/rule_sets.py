@@ -8,7 +8,7 @@ written plainly; targets as `2000/3000/0`, or `none`. `opening_minimum=no` takes
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -143,15 +143,15 @@ def _read_options(cursor: Cursor, problems: TextProblems) -> _Options | None:
 
 def _read_option(name: Token, cursor: Cursor, problems: TextProblems) -> Any:
     """Read the value of an option; None, and a problem, if it has none."""
-    reader = _READERS.get(name.text)
-    if reader is None:
+    if name.text not in _READERS:
         problems.add_unexpected(name, "'}' or ','" if name.text in _ENDS else "an option of a rule set")
         return None
     if not take_required(cursor, problems, "=", "'=' after the option"):
         return None
-    value = reader.read(cursor.peek(), problems)
+    expected, read = _READERS[name.text]
+    value = read(cursor.peek(), problems)
     if value is None:
-        problems.add_unexpected(cursor.peek(), reader.expected)
+        problems.add_unexpected(cursor.peek(), expected)
     else:
         cursor.take()
     return value
@@ -168,16 +168,12 @@ def _opening_minimum(base: RuleSet, given: _Options, problems: TextProblems) -> 
     return replace(known, **{part.removeprefix(f"{_OPENING}."): value for part, (_, value) in parts.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """How an option's value is read: what is expected, and a function that returns None for what is not a value."""
-
-    expected: str
-    read: Callable[[Token, TextProblems], Any]
+_Reader = tuple[str, Callable[[Token, TextProblems], Any]]
+"""How an option's value is read: what is expected, and a function that returns None for what is not a value."""
 
 
 def _one_of(values: dict[str, Any]) -> _Reader:
-    return _Reader(" or ".join(values), lambda token, _: values.get(token.text))
+    return " or ".join(values), lambda token, _: values.get(token.text)
 
 
 def _read_targets(token: Token, _: TextProblems) -> tuple[int, ...] | None:
@@ -191,7 +187,7 @@ def _read_name(token: Token, problems: TextProblems) -> str | None:
     return unquote(token, problems)[0] if is_quotation else None
 
 
-_NUMBER: Final = _Reader("a number", lambda token, _: int(token.text) if is_integer(token) else None)
+_NUMBER: Final[_Reader] = ("a number", lambda token, _: int(token.text) if is_integer(token) else None)
 
 
 def _reader_of(kind: Any) -> _Reader:
@@ -200,9 +196,11 @@ def _reader_of(kind: Any) -> _Reader:
     return _one_of(_BOOLS) if kind is bool else _NUMBER
 
 
-_READERS: Final = {option: _reader_of(kind) for option, kind in (_OPTIONS | _OPENING_PARTS).items()} | {
-    "id": _Reader("an id", lambda token, _: token.text if token.text[:1].isalnum() else None),
-    "display_name": _Reader("a name in single quotes", _read_name),
-    "usual_targets": _Reader("targets as 2000/3000/0, or none", _read_targets),
+_READERS: Final[dict[str, _Reader]] = {
+    option: _reader_of(kind) for option, kind in (_OPTIONS | _OPENING_PARTS).items()
+} | {
+    "id": ("an id", lambda token, _: token.text if token.text[:1].isalnum() else None),
+    "display_name": ("a name in single quotes", _read_name),
+    "usual_targets": ("targets as 2000/3000/0, or none", _read_targets),
     _OPENING: _one_of(_BOOLS),
 }

@@ -173,10 +173,10 @@ def test_turn_left_out(fields: str, seat: int, number: int) -> None:
 
 
 def test_no_cards() -> None:
-    """A dash stands for no cards, no melds and no pots."""
-    text = "rules: open | hand 0: - | melds 0: - | melds 1: 3h 4h 5h | pots: - | pile: ? | stock: -"
+    """A dash stands for no cards, melds, pots or undo steps."""
+    text = "rules: open | hand 0: - | melds 0: - | melds 1: 3h 4h 5h | pots: - | pile: ? | stock: - | undo: -"
     deal = parse_position(text, verify=False)
-    assert (deal.hands[0], deal.sides[0].melds, deal.pots, deal.stock) == ((), (), (), ())
+    assert (deal.hands[0], deal.sides[0].melds, deal.pots, deal.stock, deal.turn.undo) == ((), (), (), (), ())
     assert parse_position(format_position(deal), verify=False) == deal
 
 
