@@ -31,8 +31,6 @@ class MeldCards(NamedTuple):
     named: list[NamedCard]
     wild_index: int | None
     """Index of the card in brackets."""
-    is_sound: bool
-    """False where a card or a bracket is at fault."""
 
     @property
     def cards(self) -> tuple[int, ...]:
@@ -75,14 +73,13 @@ def read_meld(
 
     The meld is None, and there is a problem, if the cards do not make one.
     """
-    first, ends = cursor.peek(), ("", ",", DIRTY_MARK, *stops)
+    first, ends, before = cursor.peek(), ("", ",", DIRTY_MARK, *stops), len(problems)
     found = read_meld_cards(cursor, problems, lambda: cursor.peek().text not in ends)
     named = found.named
     stays_dirty = cursor.take_if(DIRTY_MARK)
-    if not found.is_sound:
-        return None, named
-    if len(named) < 3:
+    if len(named) < 3 and len(problems) == before:
         problems.add(first if named else cursor.peek(), "a meld has at least three cards (R4.1, R4.2)")
+    if len(problems) > before:
         return None, named
     meld = _make_set(rules, found, problems) if is_of_one_rank(found.naturals) else _make_run(rules, found, problems)
     if meld is None or not stays_dirty:
@@ -94,19 +91,16 @@ def read_meld_cards(cursor: Cursor, problems: TextProblems, goes_on: Callable[[]
     """Read cards, one of them possibly in brackets, for as long as they go on."""
     named: list[NamedCard] = []
     wild_index: int | None = None
-    is_sound = True
     while goes_on():
         name, is_wild = _read_card(cursor, problems)
         if name is None:
-            is_sound = False
             continue
         if is_wild and wild_index is not None:
             problems.add(name.token, "at most one card acts as a wild in a meld (R4.4)")
-            is_sound = False
         elif is_wild:
             wild_index = len(named)
         named.append(name)
-    return MeldCards(named, wild_index, is_sound)
+    return MeldCards(named, wild_index)
 
 
 def is_of_one_rank(naturals: Sequence[int]) -> bool:

@@ -37,7 +37,7 @@ async def run(address: str, vectors: list[Vector]) -> list[Result]:
 
 
 def failure(result: Result) -> str:
-    """A vector that failed, as people read it."""
+    """Return a vector that failed, as people read it."""
     vector = result.vector
     head = f"{vector.file}: {vector.title} ({', '.join(vector.rules)})"
     lines = [line for difference in result.differences for line in difference.splitlines()]
@@ -45,7 +45,7 @@ def failure(result: Result) -> str:
 
 
 def summary(results: list[Result]) -> Iterator[str]:
-    """A line for each rule number, and one for all."""
+    """Yield a line for each rule number, and one for all."""
     by_rule: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         for rule in result.vector.rules:

@@ -1,4 +1,4 @@
-"""The deal of a seed worked out anew from the published description: a second opinion on dealt cards."""
+"""Deal from a seed anew by the published description: a second opinion on dealt cards."""
 
 from itertools import islice
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from tests.rules.reference_shuffle import first_starter, shuffled, words
 
 
 class Dealt(NamedTuple):
-    """What lies where before the first turn."""
+    """Where the cards are before the first turn."""
 
     starts: int
     hands: list[list[int]]
@@ -18,7 +18,7 @@ class Dealt(NamedTuple):
 
 
 def dealt(seed: bytes, *, seats: int, jokers: int, upcard: bool, starter: int | None, deal_number: int = 1) -> Dealt:
-    """R2: a card at a time to every seat from the starter on, clockwise; two pots; the upcard where there is one."""
+    """Deal a card at a time to every seat from the starter on, clockwise; two pots; the upcard if there is one (R2)."""
     deck = [*range(1, 53), *range(1, 53), *[53] * jokers]
     cards = shuffled(seed, deck)
     first = first_starter(seed, len(deck), seats) if starter is None else starter
@@ -32,5 +32,5 @@ def dealt(seed: bytes, *, seats: int, jokers: int, upcard: bool, starter: int | 
 
 
 def first_words(seed: bytes, count: int) -> list[str]:
-    """The first words of a seed's stream, eight hexadecimal digits each."""
+    """Return the first words of a seed's stream, eight hexadecimal digits each."""
     return [f"{word:08x}" for word in islice(words(seed), count)]

@@ -20,7 +20,7 @@ _COMPANIONS: Final = {
 
 
 def flipped(preset: RuleSet, option: str) -> Iterator[str]:
-    """House rules that differ from a preset in one option, in the text notation, one for each other value."""
+    """Yield house rules that differ from a preset in one option, in the text notation, one for each other value."""
     for value in _others(preset, option):
         companions = _COMPANIONS.get(f"{option}={value}", {})
         changed = {option: value} | {name: to for name, to in companions.items() if _text(getattr(preset, name)) != to}

@@ -1,4 +1,4 @@
-"""JSON that people can read: whatever fits on a line stands on one."""
+"""Write JSON that people can read: whatever fits on a line is on one."""
 
 import json
 from typing import Any, Final
@@ -7,12 +7,12 @@ WIDTH: Final = 118
 
 
 def dumps(value: Any) -> str:
-    """A value as JSON with short lines and a newline at its end."""
+    """Return a value as JSON with short lines and a newline at its end."""
     return _written(value, "", 0) + "\n"
 
 
 def _written(value: Any, indent: str, taken: int) -> str:
-    """`taken` characters stand before the value in its line, the indent left out."""
+    """Return a value as JSON; `taken` characters are before it in its line, the indent left out."""
     line = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or not value:
         return line
@@ -33,19 +33,19 @@ def _written(value: Any, indent: str, taken: int) -> str:
 
 
 def _is_long(value: dict[str, Any] | list[Any]) -> bool:
-    """Whether a value is broken into lines though it would fit on one: vectors, and what consists of them."""
+    """Return True if a value is broken into lines though it would fit on one: vectors, and what consists of them."""
     if isinstance(value, dict):
         return "name" in value or "vectors" in value
     return any([isinstance(entry, dict) and "name" in entry for entry in value])
 
 
 def _is_word(value: Any) -> bool:
-    """Whether several values of this sort may stand on one line."""
+    """Return True if several values of this sort may stand on one line."""
     return not isinstance(value, dict | list) and not (isinstance(value, str) and " " in value)
 
 
 def _filled(values: list[Any], indent: str) -> str:
-    """Values side by side, as many as a line holds."""
+    """Return values side by side, as many as a line holds."""
     lines = [""]
     for index, value in enumerate(values):
         word = json.dumps(value, ensure_ascii=False) + ("," if index + 1 < len(values) else "")

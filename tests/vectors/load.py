@@ -1,4 +1,4 @@
-"""Reading the files of vectors: as people write them, and expanded."""
+"""Read the files of vectors: as people write them, and expanded."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ class Vector(NamedTuple):
 
 
 def sources() -> list[Source]:
-    """Every file of vectors, by name."""
+    """Return every file of vectors, by name."""
     found = []
     for path in sorted(FOLDER.glob("*.json")):
         if path != COVERAGE:
@@ -74,18 +74,18 @@ def sources() -> list[Source]:
 
 
 def kind_of(vector: Json) -> str:
-    """What a vector, as people write it, asks for."""
+    """Return what a vector, as people write it, asks for."""
     kind: str = vector.get("kind", "moves")
     return kind
 
 
 def files() -> list[Path]:
-    """The expanded files, by name."""
+    """Return the expanded files, by name."""
     return sorted(EXPANDED.glob("*.json"))
 
 
 def vectors_in(path: Path) -> list[Vector]:
-    """The vectors of an expanded file, one for each of their rule sets."""
+    """Return the vectors of an expanded file, one for each of their rule sets."""
     content = json.loads(path.read_text())
     heads = ("name", "kind", "rules", "rule_sets")
     return [

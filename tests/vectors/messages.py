@@ -15,18 +15,18 @@ _COMPARED_APART: Final = ("score", "hands", "seed", "payouts")
 
 
 def as_json(message: Message) -> Json:
-    """A message as JSON; fields at their defaults are left out."""
+    """Return a message as JSON; fields at their defaults are left out."""
     found: Json = MessageToDict(message, preserving_proto_field_name=True, use_integers_for_enums=True)
     return found
 
 
 def normal(value: Json, kind: type[Message]) -> Json:
-    """JSON of a message in the one form that `as_json` gives it."""
+    """Return JSON of a message in the one form that `as_json` gives it."""
     return as_json(ParseDict(value, kind()))
 
 
 def normal_meld(meld: Json) -> Json:
-    """A meld with the naturals of a set in order: they have none of their own."""
+    """Return a meld with the naturals of a set in order: they have none of their own."""
     if meld.get("kind") != SET:
         return meld
     count = meld.get("wild_index", len(meld["cards"]))
@@ -34,24 +34,24 @@ def normal_meld(meld: Json) -> Json:
 
 
 def normal_event(event: Json) -> Json:
-    """An event without what is compared apart from it, and with all that has no order sorted."""
-    ((name, told),) = event.items()
-    told = {key: value for key, value in told.items() if key not in _COMPARED_APART}
-    if name in _UNORDERED and "cards" in told:
-        told["cards"] = sorted(told["cards"])
-    if "meld" in told:
-        told["meld"] = normal_meld(told["meld"])
-    return {name: told}
+    """Return an event without what is compared apart from it, and with all that has no order sorted."""
+    ((name, fields),) = event.items()
+    fields = {key: value for key, value in fields.items() if key not in _COMPARED_APART}
+    if name in _UNORDERED and "cards" in fields:
+        fields["cards"] = sorted(fields["cards"])
+    if "meld" in fields:
+        fields["meld"] = normal_meld(fields["meld"])
+    return {name: fields}
 
 
 def normal_move(move: Json) -> Json:
-    """A move with its cards sorted: their order in a request means nothing."""
-    ((name, told),) = move.items()
-    return {name: told | {"cards": sorted(told["cards"])} if "cards" in told else told}
+    """Return a move with its cards sorted: their order in a request means nothing."""
+    ((name, fields),) = move.items()
+    return {name: fields | {"cards": sorted(fields["cards"])} if "cards" in fields else fields}
 
 
 def rule_set_json(options: Json) -> Json:
-    """A record of options with enums by their short names (`free_end`) or numbers, as JSON of a RuleSet."""
+    """Return options with enums by their short names (`free_end`) or numbers as JSON of a RuleSet."""
     known: dict[str, Any] = dict(rule_set_pb2.RuleSet.DESCRIPTOR.fields_by_name)
     found = dict(options)
     for name, value in options.items():

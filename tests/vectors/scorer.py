@@ -1,4 +1,4 @@
-"""The score of a finished deal counted anew from the rules, so that a replayed deal is judged by a second opinion."""
+"""Count the score of a finished deal anew from the rules: a second opinion on replayed deals."""
 
 from buraco.v1 import deal_pb2, rule_set_pb2
 from tests.vectors.words import JOKER, SET, rank
@@ -7,7 +7,7 @@ _CLOSED = 1
 
 
 def totals(snapshot: deal_pb2.Snapshot) -> list[int]:
-    """What a finished deal counts for either side (R9.1)."""
+    """Return what a finished deal counts for either side (R9.1)."""
     return [_total(snapshot, number) for number in range(2)]
 
 
@@ -30,7 +30,7 @@ def _total(snapshot: deal_pb2.Snapshot, number: int) -> int:
 
 
 def _value(rules: rule_set_pb2.RuleSet, card: int) -> int:
-    """R1.2."""
+    """Return the value of a card (R1.2)."""
     if card == JOKER:
         return rules.value_joker
     values = {1: 15, 2: rules.value_two}
@@ -38,7 +38,7 @@ def _value(rules: rule_set_pb2.RuleSet, card: int) -> int:
 
 
 def _bonus(rules: rule_set_pb2.RuleSet, meld: deal_pb2.Meld) -> int:
-    """R9.2: the first kind that fits and is valued."""
+    """Return the bonus of the first kind of buraco that fits and is valued (R9.2)."""
     size = len(meld.cards)
     if size < 7:
         return 0

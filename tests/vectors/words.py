@@ -1,4 +1,4 @@
-"""The short texts of vectors, read into the JSON of the messages they stand for.
+"""Read the short texts of vectors into the JSON of the messages they stand for.
 
 Written for itself: cards and melds are read here anew, so that a slip in the notation of the rules cannot hide.
 """
@@ -29,37 +29,37 @@ SET: Final = 2
 
 
 class WordError(ValueError):
-    """A text of a vector that cannot be read."""
+    """A text of a vector cannot be read."""
 
 
 def card(text: str) -> int:
-    """The number of a card: `As` is 1, `Kc` 52, `Jo` 53."""
+    """Return the number of a card: `As` is 1, `Kc` 52, `Jo` 53."""
     if text == "Jo":
         return JOKER
     if len(text) != 2 or text[0] not in RANKS or text[1] not in SUITS:
-        raise WordError(f"no card: {text!r}")
+        raise WordError(f"not a card: {text!r}")
     return 13 * SUITS.index(text[1]) + RANKS.index(text[0]) + 1
 
 
 def cards(text: str) -> list[int]:
-    """The numbers of cards apart by spaces; `-` stands for none."""
+    """Return the numbers of cards, separated by spaces; `-` stands for none."""
     return [] if text == "-" else [card(word) for word in text.split()]
 
 
 def card_text(number: int) -> str:
-    """A card as people read it."""
+    """Return a card as people read it."""
     if number == JOKER:
         return "Jo"
     return RANKS[(number - 1) % 13] + SUITS[(number - 1) // 13] if 0 < number < JOKER else f"card {number}"
 
 
 def rank(number: int) -> int:
-    """1 for an ace to 13 for a king, 0 for a joker."""
+    """Return 1 for an ace to 13 for a king, 0 for a joker."""
     return 0 if number == JOKER else (number - 1) % 13 + 1
 
 
 def meld(text: str) -> Json:
-    """A meld: cards in order of place, the acting wild in brackets, from seven cards on its kind, `!` for dirt."""
+    """Read a meld: cards in order of place, the acting wild in brackets, from seven cards on its kind, `!` for dirt."""
     words = text.split()
     stays_dirty = words[-1:] == ["!"]
     if stays_dirty:
@@ -68,7 +68,7 @@ def meld(text: str) -> Json:
     acting = [index for index, word in enumerate(words) if word.startswith("[") and word.endswith("]")]
     numbers = [card(word.strip("[]")) for word in words]
     if len(acting) > 1 or len(numbers) < 3 or (len(numbers) >= 7) != bool(buraco):
-        raise WordError(f"no meld, or its kind of buraco is missing: {text!r}")
+        raise WordError(f"not a meld, or its kind of buraco is missing: {text!r}")
     naturals = [(index, number) for index, number in enumerate(numbers) if index not in acting]
     found: Json = {"cards": numbers}
     if len({rank(number) for _, number in naturals}) == 1:
@@ -89,10 +89,10 @@ def meld(text: str) -> Json:
 
 
 def score_line(text: str) -> Json:
-    """A line of a score sheet: `cards 0: 45`, `clean 0: 200`, `closing: 100`, `hand 1: -30`, `no pot: -100`."""
+    """Read a line of a score sheet: `cards 0: 45`, `clean 0: 200`, `closing: 100`, `hand 1: -30`, `no pot: -100`."""
     found = re.fullmatch(r"([a-z_ ]+?)(?: (\d+))?: (-?\d+)", text)
     if found is None:
-        raise WordError(f"no line of a score: {text!r}")
+        raise WordError(f"not a line of a score: {text!r}")
     what, number, points = found[1], found[2], int(found[3])
     plain = {"closing": 3, "no pot": 5, "unused pot": 6, "opening": 7}
     if what in plain:
@@ -105,7 +105,7 @@ def score_line(text: str) -> Json:
 
 
 def turn(text: str) -> Json:
-    """A turn: `5 seat 0 meld lock 9c must 9c attempt`, or `5 seat 0 over closed`. What is left out does not bind."""
+    """Read a turn: `5 seat 0 meld lock 9c must 9c attempt`, or `5 seat 0 over closed`. What is left out does not bind."""
     found: Json = {}
     words = text.split()
     while words:
@@ -125,12 +125,12 @@ def turn(text: str) -> Json:
         elif word == "attempt":
             found["opening_attempt"] = True
         else:
-            raise WordError(f"no part of a turn: {word!r}")
+            raise WordError(f"not a part of a turn: {word!r}")
     return found
 
 
 def side(text: str) -> Json:
-    """A side without its melds: `pots 1 unplayed 0 2 opening 95 penalties 20`; `-` for nothing of all that."""
+    """Read a side without its melds: `pots 1 unplayed 0 2 opening 95 penalties 20`; `-` for nothing of all that."""
     found: Json = {"pots_taken": 0, "unplayed_pots": [], "opening_required": 0, "opening_penalties": 0}
     names = {"pots": "pots_taken", "opening": "opening_required", "penalties": "opening_penalties"}
     words = [] if text == "-" else text.split()
@@ -142,7 +142,7 @@ def side(text: str) -> Json:
         elif word in names:
             found[names[word]] = int(words.pop(0))
         else:
-            raise WordError(f"no part of a side: {word!r}")
+            raise WordError(f"not a part of a side: {word!r}")
     return found
 
 
@@ -155,14 +155,14 @@ class EventReader:
         self._pots = [sorted(pot) for pot in pots]
 
     def read(self, text: str) -> Json:
-        """An event as JSON."""
+        """Return an event as JSON."""
         for pattern, build in _EVENTS:
             found = re.fullmatch(pattern, text)
             if found is not None:
                 event = build(found)
                 break
         else:
-            raise WordError(f"no event: {text!r}")
+            raise WordError(f"not an event: {text!r}")
         if "drew" in event:
             self._stock -= 1
             event["drew"]["stock_count"] = self._stock
