@@ -17,7 +17,7 @@ from rich.console import Console
 from buraco_bots.bot import BotFault
 from buraco_bots.local_server import ServerFailed, local_server
 from buraco_bots.match import Audience, Contest, play_match
-from buraco_bots.progress import Lines, LiveTable, Progress, Silent
+from buraco_bots.progress import Lines, LiveTable, Progress
 from buraco_bots.registry import UnknownBot, load
 from buraco_bots.report import MatchReport, RecordWrong, format_match, to_json
 from buraco_bots.scraping import scrape
@@ -138,7 +138,7 @@ async def _play(
 def _progress(address: str, bots: tuple[str, ...], *, as_json: bool) -> Progress:
     console = Console()
     if as_json:
-        return Silent()
+        return Progress()
     return LiveTable(console, address, bots) if console.is_terminal else Lines(console, address)
 
 

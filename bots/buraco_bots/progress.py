@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -26,8 +26,8 @@ _MAX_PLAYS: Final = 6
 """How many plays are shown, the last ones."""
 
 
-class Progress(Protocol):
-    """Shows how a match goes; `following` is entered for the time of the match."""
+class Progress:
+    """Shows nothing of a match; those below show more. `following` is entered for the time of the match."""
 
     def show_start(self, table: table_pb2.Table) -> None:
         """Show that the seats are taken."""
@@ -35,27 +35,13 @@ class Progress(Protocol):
     def show_update(self, update: PlayUpdate) -> None:
         """Show what happened."""
 
-    def following(self, client: BuracoClient) -> contextlib.AbstractAsyncContextManager[None]:
-        """Show the table for the time of the match."""
-        ...
-
-
-class Silent:
-    """Shows nothing."""
-
-    def show_start(self, table: table_pb2.Table) -> None:
-        """Show nothing."""
-
-    def show_update(self, update: PlayUpdate) -> None:
-        """Show nothing."""
-
     @contextlib.asynccontextmanager
     async def following(self, client: BuracoClient) -> AsyncIterator[None]:
-        """Show nothing."""
+        """Show the table for the time of the match."""
         yield
 
 
-class Lines(Silent):
+class Lines(Progress):
     """A line for the start and for every deal that ends."""
 
     def __init__(self, console: Console, server: str) -> None:

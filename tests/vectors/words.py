@@ -105,7 +105,7 @@ def score_line(text: str) -> Json:
 
 
 def turn(text: str) -> Json:
-    """Read a turn: `5 seat 0 meld lock 9c must 9c attempt`, or `5 seat 0 over closed`. What is left out does not bind."""
+    """Read a turn: `5 seat 0 meld lock 9c must 9c attempt`, or `5 seat 0 over closed`. What it omits does not bind."""
     found: Json = {}
     words = text.split()
     while words:
