@@ -113,7 +113,7 @@ def is_of_one_rank(naturals: Sequence[int]) -> bool:
 
 
 def find_run(cards: Sequence[int], wild_index: int | None) -> tuple[int, int] | None:
-    """Return the suit of a run and the place of its first card, as one of its naturals says; None if all are aces or
+    """Return the suit of a run and the place of its first card, as one of its naturals shows; None if all are aces or
     jokers.
 
     The other cards may be elsewhere: see `natural_at`.
@@ -124,7 +124,7 @@ def find_run(cards: Sequence[int], wild_index: int | None) -> tuple[int, int] | 
     naturals = [index for index, card in enumerate(cards) if index != wild_index and RANK[card] > ACE]
     if not naturals:
         return None
-    # A 2 may lack brackets: the others tell more.
+    # Not a 2 if possible: it may be a wild that lacks its brackets.
     index = min(naturals, key=lambda index: RANK[cards[index]] == TWO)
     return SUIT[cards[index]], RANK[cards[index]] - index
 
