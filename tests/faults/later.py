@@ -10,7 +10,6 @@ import os
 from google.protobuf.message import Message
 
 from buraco_codec import fields
-from buraco_service.tables.state import TableValue
 
 LATER = b"\xc2\x3e\x05later"
 """Field 1000, which no version has: its number and kind, its length, its value."""
@@ -24,20 +23,11 @@ def _knows_all(message: Message) -> bool:
 def _become_later(where: str) -> None:
     fields.says_more = _knows_all
     # Only now: whoever has taken the functions already would go on with this version's.
-    from buraco_service.tables import entries, stored
+    from buraco_service.tables import repository
 
-    encoded, payload = stored.encode, entries.Entry.payload
-
-    def encode(table: TableValue) -> bytes:
-        return encoded(table) + LATER
-
-    def payload_and_more(self: entries.Entry) -> bytes:
-        return payload(self) + LATER
-
-    if where == "tables":
-        stored.encode = encode
-    else:
-        entries.Entry.payload = payload_and_more  # type: ignore[method-assign]
+    name = {"tables": "encode", "entries": "serialise_entry"}[where]
+    serialise = getattr(repository, name)
+    setattr(repository, name, lambda *values: serialise(*values) + LATER)
 
 
 if __name__ == "__main__":

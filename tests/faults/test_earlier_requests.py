@@ -18,6 +18,7 @@ from buraco_codec.moves import move_from_pb
 from buraco_service.requests import request_uuid
 from buraco_service.stores.base import KEPT_REQUESTS, Commit
 from buraco_service.tables import changes, earlier
+from buraco_service.tables.entries import entry_of, serialise_entry
 from buraco_service.tables.stored import decode, encode
 from tests.faults.earlier import places
 from tests.service.refusals import refused
@@ -183,7 +184,12 @@ async def test_request_at_an_earlier_replica(replica: Replica) -> None:
     await replica.store.commit(
         Commit(
             *(table.id, table.revision, encode(change.table._replace(request_ids_bound_since=0)), "waiting"),
-            *(table.updated_at, change.entry.payload(), f"join:{request_uuid(request_id)}", answer.SerializeToString()),
+            *(
+                table.updated_at,
+                serialise_entry(entry_of(change), change),
+                f"join:{request_uuid(request_id)}",
+                answer.SerializeToString(),
+            ),
         )
     )
     before = await _revisions(replica)
@@ -223,4 +229,4 @@ async def test_dropped_entry(replica: Replica) -> None:
 def test_how_long_they_are_asked_for(since: int, revision: int, expected: bool) -> None:
     """Tables of this version are never asked, and others until what was remembered would be forgotten."""
     table = decode(places.tables()[0].state, revision)
-    assert earlier.may_remember(table._replace(request_ids_bound_since=since)) is expected
+    assert earlier.has_earlier_answers(table._replace(request_ids_bound_since=since)) is expected

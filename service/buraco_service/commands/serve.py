@@ -54,8 +54,8 @@ class Application:
 def compose(settings: Settings, metrics: Metrics, store: Store, tokens: SeatTokens) -> Application:
     """Wires the services. Nothing else in the program knows them all."""
     rules = RulesServicer(metrics)
-    tables = Tables(store, tokens, metrics, most_owned=settings.max_key_tables, table_ttl=settings.table_ttl)
-    feeds = Feeds(tables, heartbeat=settings.heartbeat, longest=settings.max_stream_age)
+    tables = Tables(store, tokens, metrics, max_owned=settings.max_key_tables, table_ttl=settings.table_ttl)
+    feeds = Feeds(tables, heartbeat=settings.heartbeat, max_age=settings.max_stream_age)
     table = TableServicer(tables, feeds)
     return Application(
         services={

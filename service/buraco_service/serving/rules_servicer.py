@@ -9,7 +9,6 @@ import grpc.aio
 
 from buraco.v1 import deal_pb2, rules_service_pb2_grpc
 from buraco.v1 import rules_service_pb2 as pb
-from buraco_codec import wire
 from buraco_codec.cards import cards_from_pb
 from buraco_codec.deals import match_from_pb
 from buraco_codec.events import event_bytes
@@ -20,6 +19,7 @@ from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.scores import score_to_pb
 from buraco_codec.snapshots import snapshot_bytes, snapshot_to_pb
 from buraco_codec.views import view_to_pb
+from buraco_codec.wire import Fields
 from buraco_rules import (
     PRESETS,
     SEED_BYTES,
@@ -53,10 +53,8 @@ MAX_ARRANGED: Final = 15
 """Cards of one ArrangeMeld request; no meld has more."""
 _DRAWN: Final = -1
 """As the starter: to be drawn from the seed."""
-_LEGAL: Final = pb.ValidateMovesResponse(legal=True).SerializeToString()
-_EVENTS: Final = wire.tag(pb.ValidateMovesResponse.EVENTS_FIELD_NUMBER)
-_SNAPSHOT: Final = wire.tag(pb.ValidateMovesResponse.SNAPSHOT_FIELD_NUMBER)
-_MOVES: Final = wire.tag(pb.RulesServiceListLegalMovesResponse.MOVES_FIELD_NUMBER)
+_VALIDATED: Final = Fields(pb.ValidateMovesResponse)
+_LEGAL_MOVES: Final = Fields(pb.RulesServiceListLegalMovesResponse)
 
 
 class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
@@ -121,8 +119,8 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         self._metrics.moves(rules.id, "accepted", len(moves))
         snapshot = snapshot_bytes(deal)
         self._positions.answered(snapshot, deal)
-        told = [wire.field(_EVENTS, event_bytes(event)) for event in happened]
-        return b"".join([_LEGAL, *told, wire.field(_SNAPSHOT, snapshot)])
+        serialised = [_VALIDATED.events(event_bytes(event)) for event in happened]
+        return b"".join([_VALIDATED.legal(True), *serialised, _VALIDATED.snapshot(snapshot)])
 
     async def ListLegalMoves(  # type: ignore[override]
         self, request: pb.RulesServiceListLegalMovesRequest, context: _Context
@@ -134,7 +132,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         if deal is None or problems:
             raise problems.error()
         moves = legal_moves(deal) if request.seat == deal.seat_to_move else []
-        return b"".join([wire.field(_MOVES, move_bytes(move)) for move in moves])
+        return b"".join([_LEGAL_MOVES.moves(move_bytes(move)) for move in moves])
 
     async def ScoreDeal(self, request: pb.ScoreDealRequest, context: _Context) -> pb.ScoreDealResponse:
         """See the contract."""

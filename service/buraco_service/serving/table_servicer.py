@@ -11,7 +11,7 @@ from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc
 from buraco_codec.moves import move_bytes, moves_from_pb
 from buraco_codec.views import view_to_pb
-from buraco_codec.wire import field, number, number_tag, tag
+from buraco_codec.wire import Fields
 from buraco_rules import SEED_BYTES, Move, view_of
 from buraco_service import errors
 from buraco_service.access.admission import current_caller
@@ -25,17 +25,17 @@ from buraco_service.requests import (
     requested_rules,
     table_id_of,
 )
+from buraco_service.serving.play_stream import PlayStream
 from buraco_service.serving.player_names import player_name
+from buraco_service.tables.changes import verify_seat
 from buraco_service.tables.feed import Feeds
-from buraco_service.tables.play_stream import PlayStream
 from buraco_service.tables.state import TableState
 from buraco_service.tables.stored import table_to_pb
-from buraco_service.tables.tables import Tables, legal_moves_of, seat_of
+from buraco_service.tables.tables import Tables
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-_REVISION: Final = number_tag(pb.TableServiceListLegalMovesResponse.REVISION_FIELD_NUMBER)
-_MOVES: Final = tag(pb.TableServiceListLegalMovesResponse.MOVES_FIELD_NUMBER)
+_LEGAL_MOVES: Final = Fields(pb.TableServiceListLegalMovesResponse)
 
 MAX_ENTROPY_BYTES: Final = 64
 MAX_TARGET: Final = 1_000_000
@@ -51,6 +51,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     def __init__(self, tables: Tables, feeds: Feeds) -> None:
         self._tables = tables
+        self._repository = tables.repository
         self._feeds = feeds
 
     async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
@@ -79,7 +80,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def GetTable(self, request: pb.GetTableRequest, context: Context) -> pb.GetTableResponse:
         """See the contract."""
-        table = await self._tables.get(table_id_of(request.table_id))
+        table = await self._repository.get(table_id_of(request.table_id))
         return pb.GetTableResponse(table=table_to_pb(table))
 
     async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
@@ -91,7 +92,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.check("state", int(request.state) in (0, *TableState), "no state of a table")
         problems.raise_if_any()
         state = TableState(int(request.state)) if request.state else None
-        found = await self._tables.page(state, size + 1, after or None)
+        found = await self._repository.list(state, size + 1, after or None)
         page = found[:size]
         return pb.ListTablesResponse(
             tables=[table_to_pb(table) for table in page],
@@ -129,22 +130,22 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         """See the contract."""
         table_id = table_id_of(request.table_id)
         claims = self._claims(context)
-        table = await self._tables.get(table_id)
-        seat = None if claims is None else seat_of(table, claims)
+        table = await self._repository.get(table_id)
+        seat = None if claims is None else verify_seat(table, claims)
         view = None if table.deal is None else view_to_pb(view_of(table.deal, seat))
         return pb.TableServiceGetViewResponse(revision=table.revision, view=view)
 
-    # Answers that are put together or remembered as bytes, and messages of the streams, are handed on as bytes.
+    # Answers that are stored or put together as bytes, and messages of the streams, are returned as bytes.
     async def ListLegalMoves(  # type: ignore[override]
         self, request: pb.TableServiceListLegalMovesRequest, context: Context
     ) -> bytes:
         """See the contract."""
         table_id = table_id_of(request.table_id)
         claims = self._seat_holder(context)
-        table = await self._tables.get(table_id)
-        moves = legal_moves_of(table, seat_of(table, claims))
-        listed = [field(_MOVES, move_bytes(move)) for move in moves]
-        return b"".join([number(_REVISION, table.revision), *listed])
+        table = await self._repository.get(table_id)
+        moves = table.legal_moves(verify_seat(table, claims))
+        listed = [_LEGAL_MOVES.moves(move_bytes(move)) for move in moves]
+        return b"".join([_LEGAL_MOVES.revision(table.revision), *listed])
 
     async def SubmitMoves(self, request: pb.SubmitMovesRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
@@ -181,7 +182,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             aclosing(self._feeds.follow(feed, after)) as updates,
         ):
             async for update in updates:
-                yield update.serialised()
+                yield update
 
     # grpc.aio takes a coroutine that writes by itself where the stub has an iterator.
     async def PlayTable(  # type: ignore[override]
@@ -207,7 +208,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         size = page_size_of(request.page_size, DEFAULT_RECORDS, MAX_RECORDS, problems)
         table_id = table_id_of(request.table_id, problems)
         problems.raise_if_any()
-        deals = await self._tables.records(table_id, request.after_deal, size + 1)
+        deals = await self._repository.records(table_id, request.after_deal, size + 1)
         return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size)
 
     def _claims(self, context: Context) -> SeatClaims | None:

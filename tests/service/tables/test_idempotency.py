@@ -486,7 +486,7 @@ async def test_created_anew(sqlite_url: str) -> None:
 
     table_id = await created(here, stake=1)
     gone = await joined(here, "Ada")
-    assert (await there.get(table_id)).revision == 2
+    assert (await there.repository.get(table_id)).revision == 2
     now[0] += 61
     assert await store.expire(now[0] - 60, 10) == 1
     assert await created(there, stake=2) == table_id
@@ -495,7 +495,7 @@ async def test_created_anew(sqlite_url: str) -> None:
         with pytest.raises(ApiError) as caught:
             await at.leave(table_id, gone, new_id())
         assert caught.value.reason == "SEAT_NOT_YOURS"
-        table = await at.get(table_id)
+        table = await at.repository.get(table_id)
         assert (table.revision, table.stake, table.seats[0].player_name) == (2, 2, "Bo")
     assert (await here.leave(table_id, player, new_id())).table.revision == 3
     await store.close()

@@ -23,7 +23,7 @@ from buraco_rules import (
 )
 from buraco_service.errors import ApiError
 from buraco_service.tables import changes
-from buraco_service.tables.entries import Entry, read_entry
+from buraco_service.tables.entries import Entry, entry_of, parse_entry, serialise_entry
 from buraco_service.tables.recent import MAX_BYTES, MAX_ENTRIES, RecentTables
 from buraco_service.tables.state import Seat, TableState, TableValue
 from buraco_service.tables.stored import CorruptTable, decode, encode, table_to_pb
@@ -41,16 +41,7 @@ def opened(
     seats: int = 2, rules: RuleSet = CLASSIC, *, target: int = 0, stake: int = 0, now: float = NOW
 ) -> TableValue:
     """A new table."""
-    return changes.opened(
-        "0" * 32,
-        rules,
-        seats,
-        target_score=target,
-        stake=stake,
-        now=now,
-        master_seed=SEED,
-        seeded_by_creator=True,
-    )
+    return TableValue("0" * 32, rules, (Seat(),) * seats, target, stake, now, now, SEED, seeded_by_creator=True)
 
 
 def begun(seats: int = 2, rules: RuleSet = CLASSIC, *, target: int = 0, stake: int = 0) -> TableValue:
@@ -114,12 +105,13 @@ def test_entry_of_a_change() -> None:
     turn = plain_turn(dealt())
     change = changes.submit(table, turn.seat, turn.moves, NOW)
     assert change.table.revision == table.revision + 1
-    payload = change.entry.payload()
+    entry = entry_of(change)
+    payload = serialise_entry(entry, change)
     stored = table_pb2.StoredEntry.FromString(payload)
     assert [move.seat for move in stored.moves] == [turn.seat] * 2
     assert stored.events[0].drew.card == dealt().stock[-1]
     assert change.ended is None
-    assert read_entry(change.entry.revision, payload) == change.entry
+    assert parse_entry(entry.revision, payload) == entry
 
 
 def test_moves_after_the_end_of_a_deal() -> None:
@@ -171,7 +163,7 @@ def test_seats_are_independent_values() -> None:
     left = changes.leave(table, 1, NOW + 1).table
     assert left.seats[1] == Seat(entropy=b"mine")
     assert left.seats[0] == table.seats[0]
-    assert changes.entropies(left) == (b"mine", b"mine")
+    assert left.entropies == (b"mine", b"mine")
 
 
 # ---- the stored form ----
@@ -260,7 +252,7 @@ def test_recent_keeps_the_newest() -> None:
     assert recent.get("a") == at(3)
     recent.put(at(4), SIZE, Entry(4))
     assert recent.get("a") == at(4)
-    recent.forget("a")
+    recent.drop("a")
     assert recent.get("a") is None
     assert revisions(recent, 3) == []
 
@@ -281,7 +273,7 @@ def test_recent_entries_have_no_gaps() -> None:
 
 def test_recent_is_bounded() -> None:
     """The tables used longest ago are evicted first, and of each table the oldest changes."""
-    recent = RecentTables(most=80_000)
+    recent = RecentTables(max_bytes=80_000)
     for table_id in "ab":
         recent.put(at(1, table_id), 3_000)
     assert recent.get("a") is not None
@@ -315,5 +307,5 @@ def test_recent_tables_take_no_more_than_is_counted(rules: RuleSet) -> None:
     for number, (deal, events) in enumerate(playout(rules, 4, 1), 1):
         state = encode(seated._replace(id=f"{number // 40:032}", deal=deal))
         # As it comes from a store: it shares little with the one before.
-        recent.put(decode(state, number), len(state), Entry(number, tuple(map(event_bytes, events)), (bytes(12),)))
+        recent.put(decode(state, number), len(state), Entry(number, tuple(map(event_bytes, events))))
     assert 0 < size_of(recent, RuleSet) <= recent._copies.taken <= MAX_BYTES

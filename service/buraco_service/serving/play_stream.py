@@ -9,30 +9,28 @@ import grpc
 from buraco.v1 import table_service_pb2 as pb
 from buraco_codec.moves import move_bytes, moves_from_pb
 from buraco_codec.views import view_bytes
-from buraco_codec.wire import field, number, number_tag, tag
+from buraco_codec.wire import Fields
 from buraco_rules import Move, view_of
 from buraco_service import errors
 from buraco_service.access.admission import charge_request
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.requests import RequestProblems, request_id_of
 from buraco_service.tables.changes import RuleBroken
-from buraco_service.tables.entries import told
-from buraco_service.tables.feed import Feed, Feeds, Update
-from buraco_service.tables.tables import Accepted, Tables, legal_moves_of
+from buraco_service.tables.entries import serialise_events
+from buraco_service.tables.feed import UPDATE, Feed, Feeds
+from buraco_service.tables.repository import Accepted
+from buraco_service.tables.tables import Tables
 
-_REQUEST_ID: Final = tag(pb.PlayAnswer.REQUEST_ID_FIELD_NUMBER)
-_ACCEPTED: Final = tag(pb.PlayAnswer.ACCEPTED_FIELD_NUMBER)
-_TURN_REVISION: Final = number_tag(pb.PlayTurn.REVISION_FIELD_NUMBER)
-_TURN_VIEW: Final = tag(pb.PlayTurn.VIEW_FIELD_NUMBER)
-_TURN_MOVES: Final = tag(pb.PlayTurn.MOVES_FIELD_NUMBER)
+_ANSWER: Final = Fields(pb.PlayAnswer)
+_TURN: Final = Fields(pb.PlayTurn)
 _FATAL: Final = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
-"""Errors after which the stream can be of no use any more: they end it. So does TABLE_TOO_NEW: there is help at another
-replica only, and a player goes there with another stream.
+"""Statuses that end the stream, which can be of no use any more. So does TABLE_TOO_NEW: only another replica can help,
+and a player reaches it with another stream.
 """
 
 
 class PlayStream:
-    """Moves come up and are answered in order; what happens at the table goes down in between, each change once."""
+    """Requests are answered in order; in between, what happens at the table is sent, each change once."""
 
     def __init__(
         self,
@@ -51,11 +49,11 @@ class PlayStream:
         self._claims = claims
         self._requests = requests
         self._write = write
-        # Held from a move's commit to its answer, so that the change goes down once and in its place.
+        # Held from a move's commit to its answer, so that the change is sent once and in its place.
         self._sending = asyncio.Lock()
         self._legal_moves = False
         self._turn_sent_at = 0
-        self._late = False
+        self._began_over = False
         """The match was over before the stream began."""
 
     async def run(self, after_revision: int | None, *, legal_moves: bool) -> None:
@@ -68,40 +66,40 @@ class PlayStream:
         async with self._sending:
             await self._send(await self._feed.begin(after_revision))
             await self._send_turn()
-        self._late = self._feed.over
-        down = asyncio.create_task(self._follow())
-        up = asyncio.create_task(self._obey())
+        self._began_over = self._feed.is_over
+        following = asyncio.create_task(self._follow())
+        answering = asyncio.create_task(self._answer_requests())
         try:
-            done, _ = await asyncio.wait((down, up), return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait((following, answering), return_when=asyncio.FIRST_COMPLETED)
             # Not before the answer to a change that is being made: its player would not learn of it.
             async with self._sending:
                 for task in done:
                     task.result()
         finally:
-            for task in (down, up):
+            for task in (following, answering):
                 task.cancel()
-            await asyncio.gather(down, up, return_exceptions=True)
+            await asyncio.gather(following, answering, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """What happens at the table goes down."""
-        while self._late or not self._feed.over:
-            if self._feeds.sends_away(self._feed):
+        """Send what happens at the table."""
+        while self._began_over or not self._feed.is_over:
+            if self._feeds.must_reconnect(self._feed):
                 async with self._sending:
                     await self._send([self._feed.reconnect()])
                 return
             await self._feed.wait()
-            if self._feed.behind():
+            if self._feed.is_behind():
                 async with self._sending:
                     await self._catch_up(woken=True)
-            elif self._feed.silent():
-                if self._late:
+            elif self._feed.is_heartbeat_due():
+                if self._began_over:
                     return
                 async with self._sending:
                     await self._send([self._feed.heartbeat()])
 
-    async def _obey(self) -> None:
-        """Requests come up, one after the other."""
-        while self._late or not self._feed.over:
+    async def _answer_requests(self) -> None:
+        """Serve the requests of the player, one after the other."""
+        while self._began_over or not self._feed.is_over:
             request = await anext(self._requests, None)
             if request is None:
                 return
@@ -119,14 +117,14 @@ class PlayStream:
         async with self._sending:
             self._feed.hold()
             try:
-                await self._send([Update("answer", await self._answered(request_id, act, request))])
+                await self._send([UPDATE.answer(await self._answer_to(request_id, act, request))])
                 await self._send_turn()
             finally:
                 self._feed.release()
 
-    async def _answered(self, request_id: str, act: Callable[[Any], Awaitable[Accepted]], request: Any) -> bytes:
+    async def _answer_to(self, request_id: str, act: Callable[[Any], Awaitable[Accepted]], request: Any) -> bytes:
         try:
-            self._feed.check()
+            self._feed.check_token()
             charge_request()
             accepted = await act(request)
         except errors.ApiError as error:
@@ -136,7 +134,7 @@ class PlayStream:
                 self._tables.metrics.refused(error.reason, error.metadata.get("limit", ""))
             await self._catch_up()
             return pb.PlayAnswer(request_id=request_id, error=_play_error(error)).SerializeToString()
-        return field(_REQUEST_ID, request_id.encode()) + field(_ACCEPTED, await self._accepted(accepted))
+        return _ANSWER.request_id(request_id.encode()) + _ANSWER.accepted(await self._play_accepted(accepted))
 
     async def _submit(self, request: pb.PlaySubmit) -> Accepted:
         problems = RequestProblems()
@@ -153,18 +151,18 @@ class PlayStream:
         revision = request.revision if request.HasField("revision") else None
         return await self._tables.take_back(self._table_id, self._claims, revision, request_id, with_view=False)
 
-    async def _accepted(self, accepted: Accepted) -> bytes:
-        """The answer to a change, which carries its events unless they were sent before."""
+    async def _play_accepted(self, accepted: Accepted) -> bytes:
+        """Return a PlayAccepted: the change with its events, unless they were sent before."""
         if accepted.entry is None:
-            said = pb.SubmitMovesResponse.FromString(accepted.answer)
-            revision, events = said.revision, [event.SerializeToString() for event in said.events]
+            stored = pb.SubmitMovesResponse.FromString(accepted.answer)
+            revision, events = stored.revision, [event.SerializeToString() for event in stored.events]
         else:
-            revision, events = accepted.entry.revision, accepted.entry.events_for(self._claims.seat)
+            revision, events = accepted.entry.revision, accepted.entry.redacted(self._claims.seat)
         await self._send(await self._feed.catch_up(before=revision))
         if self._feed.revision != revision - 1:
-            return told(revision, ())
-        self._feed.passed(revision, events)
-        return told(revision, events)
+            return serialise_events(revision, ())
+        self._feed.mark_sent(revision, events)
+        return serialise_events(revision, events)
 
     async def _catch_up(self, *, woken: bool = False) -> None:
         updates = await self._feed.catch_up(woken=woken)
@@ -173,25 +171,24 @@ class PlayStream:
             await self._send_turn()
 
     async def _send_turn(self) -> None:
-        """Where the seat is to move and its player wants them: its legal moves, once a revision."""
+        """Send the seat's legal moves once a revision, if it is to move and its player wants them."""
         revision = self._feed.revision
         if not self._legal_moves or self._turn_sent_at == revision:
             return
-        table = self._tables.recent.get(self._table_id)
-        if table is None or table.revision < revision:
-            table = await self._tables.get(self._table_id)
-        moves = legal_moves_of(table, self._claims.seat) if table.revision == revision else []
-        if not moves or table.deal is None:
-            return  # another's turn; or more has happened, and the next update is on its way
+        table = await self._tables.repository.get(self._table_id, at_least=revision)
+        if table.deal is None or table.revision != revision:
+            return  # if more has happened, the next update is on its way
+        moves = table.legal_moves(self._claims.seat)
+        if not moves:
+            return
         self._turn_sent_at = revision
-        view = view_bytes(view_of(table.deal, self._claims.seat, moves))
-        listed = [field(_TURN_MOVES, move_bytes(move)) for move in moves]
-        turn = b"".join([number(_TURN_REVISION, revision), field(_TURN_VIEW, view), *listed])
-        await self._send([Update("turn", turn)])
+        view = _TURN.view(view_bytes(view_of(table.deal, self._claims.seat, moves)))
+        listed = [_TURN.moves(move_bytes(move)) for move in moves]
+        await self._send([UPDATE.turn(b"".join([_TURN.revision(revision), view, *listed]))])
 
-    async def _send(self, updates: list[Update]) -> None:
+    async def _send(self, updates: list[bytes]) -> None:
         for update in updates:
-            await self._write(update.serialised())
+            await self._write(update)
 
 
 def _play_error(error: errors.ApiError) -> pb.PlayError:
