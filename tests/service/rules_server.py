@@ -19,8 +19,8 @@ from buraco.v1 import card_pb2, event_pb2, rules_service_pb2_grpc
 from buraco_codec.events import event_bytes, redacted_event
 from buraco_rules import PRESETS
 from buraco_rules.events import Event
-from buraco_service.access.admission import Limits
 from buraco_service.access.api_keys import ApiKeys
+from buraco_service.access.limits import Limits
 from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.calls import Calls
 from buraco_service.serving.grpc_server import GrpcServer

@@ -36,7 +36,7 @@ class Protection:
 
     async def follow(self) -> None:
         """Reads files anew when they change, until cancelled; returns at once if there are none."""
-        await file_watch.follow(self._watched, self._interval)
+        await file_watch.watch(self._watched, self._interval)
 
     def _watch_signing_keys(self, path: Path) -> None:
         def read() -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
-from buraco_service.access.admission import MESSAGE_HEADROOM
+from buraco_service.access.limits import MESSAGE_HEADROOM
 from buraco_service.configuration.settings import Settings
 from buraco_service.observing import logs
 from buraco_service.observing.metrics import Metrics
@@ -216,7 +216,7 @@ class BuracoServer:
         busy_at = loop.time()
         while not stopping.done():
             await asyncio.wait([stopping], timeout=_LOOK)
-            if self._calls.busy:
+            if self._calls.is_busy:
                 busy_at = loop.time()
             elif loop.time() > busy_at + _LAST_ANSWERS:
                 await server.stop(None)

@@ -150,7 +150,7 @@ class Tables:
         return table_service_pb2.JoinTableResponse(
             seat=joined.seat,
             token=self.tokens.issue(table_id, joined.seat, joined.token_id, since),
-            token_expires_at=Timestamp(seconds=self.tokens.end_of(since)),
+            token_expires_at=Timestamp(seconds=self.tokens.expiry_of(since)),
             table=joined.table,
         )
 
@@ -160,7 +160,7 @@ class Tables:
         now = self.clock()
         return table_service_pb2.RenewTokenResponse(
             token=self.tokens.issue(table_id, seat, claims.token_id, now),
-            token_expires_at=Timestamp(seconds=self.tokens.end_of(now)),
+            token_expires_at=Timestamp(seconds=self.tokens.expiry_of(now)),
         )
 
     async def leave(self, table_id: str, claims: SeatClaims, request_id: str) -> table_service_pb2.LeaveTableResponse:

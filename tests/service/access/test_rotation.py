@@ -121,15 +121,15 @@ async def test_files_in_the_middle_of_a_change(tmp_path: Path, log_stream: Annou
 
     files = WatchedFiles("file", [path], read)
     assert seen == ["one"]
-    await files.look()
+    await files.reload_if_changed()
     assert seen == ["one"]
     path.write_text("two")
-    await files.look()
+    await files.reload_if_changed()
     assert log_stream.lines(RELOADED) == []
-    await files.look()
+    await files.reload_if_changed()
     assert seen == ["one", "two", "three"]
     assert [line["what"] for line in log_stream.lines(RELOADED)] == ["file"]
-    await files.look()
+    await files.reload_if_changed()
     assert len(seen) == 3
 
 
@@ -142,5 +142,5 @@ async def test_file_in_place_of_another(tmp_path: Path, log_stream: Announcing) 
         os.utime(place, (1_000_000_000, 1_000_000_000))
     files = WatchedFiles("file", [path], lambda: seen.append(path.read_text()))
     fresh.replace(path)
-    await files.look()
+    await files.reload_if_changed()
     assert seen == ["one", "two"]

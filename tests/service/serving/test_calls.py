@@ -12,8 +12,8 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from buraco_service import errors
-from buraco_service.access.admission import Limits
 from buraco_service.access.api_keys import ApiKeys
+from buraco_service.access.limits import Limits
 from buraco_service.observing.current_call import bind_table, current_call
 from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.calls import Calls
