@@ -159,7 +159,7 @@ async def run(settings: Settings, link: WorkerLink | None = None) -> None:
     except BaseException:
         await store.close()
         raise
-    garbage.settle()
+    garbage.tune_garbage_collector()
     chores = [
         loop.create_task(expire_tables(store, settings.table_ttl)),
         loop.create_task(count_tables(metrics, store)),

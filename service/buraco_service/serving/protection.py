@@ -1,4 +1,4 @@
-"""What protects a server: its certificate, the keys of its tokens and those of its callers, all kept up to date."""
+"""What protects a server: its certificate, the keys of its tokens and those of its callers, reloaded on change."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from buraco_service.configuration.settings import Settings
 
 
 class Protection:
-    """Made of the settings. Files that they name are watched while `follow` runs.
+    """Certificate and keys by the settings. Files that these name are watched while `watch_files` runs.
 
-    Raises TlsError and ValueError for files that have become unusable since the settings were read.
+    Raise TlsError or ValueError for files that have become unusable since the settings were read.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -34,8 +34,8 @@ class Protection:
             self.tls = ServerTls(files)
             self._watched.append(WatchedFiles("certificate", files.paths, self.tls.reload))
 
-    async def follow(self) -> None:
-        """Reads files anew when they change, until cancelled; returns at once if there are none."""
+    async def watch_files(self) -> None:
+        """Reload files when they change, until cancelled; return at once if there are none."""
         await file_watch.watch(self._watched, self._interval)
 
     def _watch_signing_keys(self, path: Path) -> None:

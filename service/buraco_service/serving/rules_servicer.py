@@ -1,4 +1,4 @@
-"""RulesService over gRPC: pure functions of the request, all of which is judged before anything is done with it."""
+"""RulesService over gRPC: pure functions of the request, which is validated as a whole first."""
 
 import secrets
 from collections import Counter
@@ -52,7 +52,7 @@ MIN_ARRANGED: Final = 3
 MAX_ARRANGED: Final = 15
 """Cards of one ArrangeMeld request; no meld has more."""
 _DRAWN: Final = -1
-"""As the starter: to be drawn from the seed."""
+"""The starter of a match whose starter is to be drawn from the seed."""
 _VALIDATED: Final = Fields(pb.ValidateMovesResponse)
 _LEGAL_MOVES: Final = Fields(pb.RulesServiceListLegalMovesResponse)
 
@@ -86,27 +86,25 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         response.events[0].dealt.commitment = response.commitment
         return response
 
-    # `calls` hands bytes on as they are: a snapshot is put together as such.
+    # `calls` sends bytes as they are: a snapshot is put together as such.
     async def ValidateMoves(  # type: ignore[override]
         self, request: pb.ValidateMovesRequest, context: _Context
     ) -> pb.ValidateMovesResponse | bytes:
         """See the contract."""
         problems = RequestProblems()
         deal = self._position(request, problems)
-        seat = request.seat
-        _check_seat(seat, request.snapshot, problems)
-        nothing: tuple[Move, ...] = ()
-        moves = problems.collect(lambda: moves_from_pb(request.moves), nothing)
+        _check_seat(request.seat, request.snapshot, problems)
+        moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
         if deal is None or problems:
             raise problems.error()
-        return self._played(deal, seat, moves)
+        return self._apply_moves(deal, request.seat, moves)
 
-    def _played(self, deal: DealValue, seat: int, moves: Sequence[Move]) -> pb.ValidateMovesResponse | bytes:
+    def _apply_moves(self, deal: DealValue, seat: int, moves: Sequence[Move]) -> pb.ValidateMovesResponse | bytes:
         rules = deal.rules
-        happened: list[Event] = []
+        events: list[Event] = []
         for index, move in enumerate(moves):
             try:
-                deal, events = apply_for(deal, seat, move)
+                deal, new_events = apply_for(deal, seat, move)
             except IllegalMove as illegal:
                 self._metrics.moves(rules.id, "illegal")
                 for violation in illegal.violations:
@@ -115,11 +113,11 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
                 reasons: Untyped = refusal.violations
                 reasons.extend(illegal.violations)
                 return refusal
-            happened += events
+            events += new_events
         self._metrics.moves(rules.id, "accepted", len(moves))
         snapshot = snapshot_bytes(deal)
-        self._positions.answered(snapshot, deal)
-        serialised = [_VALIDATED.events(event_bytes(event)) for event in happened]
+        self._positions.add(snapshot, deal)
+        serialised = [_VALIDATED.events(event_bytes(event)) for event in events]
         return b"".join([_VALIDATED.legal(True), *serialised, _VALIDATED.snapshot(snapshot)])
 
     async def ListLegalMoves(  # type: ignore[override]
@@ -176,7 +174,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         return response
 
     def _position(self, request: Untyped, problems: RequestProblems) -> DealValue | None:
-        """The position of a request; None where there is none, or one that play cannot reach."""
+        """Return the position of a request. Add problems and return None if play cannot reach it, or there is none."""
         if not request.HasField("snapshot"):
             problems.add("snapshot", "must be given")
             return None
@@ -185,12 +183,12 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
 
 def _check_seat(seat: int, snapshot: deal_pb2.Snapshot, problems: RequestProblems) -> None:
     seats = snapshot.seats
-    if seats in (2, 4):  # otherwise that is the fault
+    if seats in (2, 4):  # otherwise that is the problem
         problems.check("seat", seat < seats, f"a seat, 0 to {seats - 1}, not {seat}")
 
 
 def _requested_match(request: pb.DealRequest, problems: RequestProblems) -> Match:
-    """The match to deal for. A starter that is not given is to be drawn."""
+    """Return the match to deal for. A starter that is not given is to be drawn."""
     seats = request.seats if request.seats in (2, 4) else 4
     starter = request.starter if request.HasField("starter") else _DRAWN
     if not request.HasField("match"):
@@ -205,7 +203,7 @@ def _requested_match(request: pb.DealRequest, problems: RequestProblems) -> Matc
 def _cards_to_arrange(
     request: pb.ArrangeMeldRequest, rules: RuleSet | None, problems: RequestProblems
 ) -> tuple[int, ...]:
-    """The cards of a request: cards of the rule set's deck, as many as a meld may have."""
+    """Return the cards of a request: cards of the rule set's deck, as many as a meld may have."""
     count = len(request.cards)
     if not MIN_ARRANGED <= count <= MAX_ARRANGED:
         problems.add("cards", f"{MIN_ARRANGED} to {MAX_ARRANGED} cards, not {count}")

@@ -1,4 +1,4 @@
-"""TableService over gRPC: requests are checked and handed to the use cases, answers handed back."""
+"""TableService over gRPC: requests are validated and passed to the use cases."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -116,7 +116,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def RenewToken(self, request: pb.RenewTokenRequest, context: Context) -> pb.RenewTokenResponse:
         """See the contract."""
-        return await self._tables.renew(table_id_of(request.table_id), self._seat_holder(context))
+        return await self._tables.renew(table_id_of(request.table_id), self._seat_claims(context))
 
     async def LeaveTable(self, request: pb.LeaveTableRequest, context: Context) -> pb.LeaveTableResponse:
         """See the contract."""
@@ -124,7 +124,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         request_id = request_id_of(request.request_id, problems)
         table_id = table_id_of(request.table_id, problems)
         problems.raise_if_any()
-        return await self._tables.leave(table_id, self._seat_holder(context), request_id)
+        return await self._tables.leave(table_id, self._seat_claims(context), request_id)
 
     async def GetView(self, request: pb.TableServiceGetViewRequest, context: Context) -> pb.TableServiceGetViewResponse:
         """See the contract."""
@@ -141,7 +141,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     ) -> bytes:
         """See the contract."""
         table_id = table_id_of(request.table_id)
-        claims = self._seat_holder(context)
+        claims = self._seat_claims(context)
         table = await self._repository.get(table_id)
         moves = table.legal_moves(verify_seat(table, claims))
         listed = [_LEGAL_MOVES.moves(move_bytes(move)) for move in moves]
@@ -156,7 +156,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
         accepted = await self._tables.submit(
-            table_id, self._seat_holder(context), moves, revision, request_id, with_view=True
+            table_id, self._seat_claims(context), moves, revision, request_id, with_view=True
         )
         return accepted.answer
 
@@ -168,7 +168,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
         accepted = await self._tables.take_back(
-            table_id, self._seat_holder(context), revision, request_id, with_view=True
+            table_id, self._seat_claims(context), revision, request_id, with_view=True
         )
         return accepted.answer
 
@@ -184,12 +184,12 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             async for update in updates:
                 yield update
 
-    # grpc.aio takes a coroutine that writes by itself where the stub has an iterator.
+    # grpc.aio also takes a coroutine that writes by itself, where the stub has an iterator.
     async def PlayTable(  # type: ignore[override]
         self, request_iterator: AsyncIterator[pb.PlayTableRequest], context: Context
     ) -> None:
         """See the contract."""
-        claims = self._seat_holder(context)
+        claims = self._seat_claims(context)
         opening = await anext(request_iterator, None)
         if opening is None:
             return
@@ -212,13 +212,14 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size)
 
     def _claims(self, context: Context) -> SeatClaims | None:
-        """What the caller's token says; None without a token."""
+        """Return the claims of the caller's token; None without a token."""
         call = current_call.get()
-        # Asked again, grpc makes the metadata anew.
+        # grpc makes the metadata anew each time it is asked.
         token = bearer(context.invocation_metadata() if call is None else call.metadata)
         return None if token is None else self._tables.tokens.verify(token, self._tables.clock())
 
-    def _seat_holder(self, context: Context) -> SeatClaims:
+    def _seat_claims(self, context: Context) -> SeatClaims:
+        """Return the claims of the caller's token. Raise TOKEN_MISSING without one."""
         claims = self._claims(context)
         if claims is None:
             raise errors.token_missing()

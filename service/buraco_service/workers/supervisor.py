@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from buraco_service.access.seat_tokens import MIN_SECRET_BYTES
 from buraco_service.configuration.settings import Settings
 from buraco_service.observing import logs
-from buraco_service.serving.listening import StartError, joined, ready_file, reserved, serve_metrics
+from buraco_service.serving.listening import StartError, format_address, ready_file, reserved, serve_metrics
 from buraco_service.workers.link import HURRY, MARGIN
 from buraco_service.workers.metrics import Family, Gone, SupervisorMetrics, Together, families
 from buraco_service.workers.process import WorkerProcess
@@ -67,7 +67,7 @@ class Supervisor:
             self._environment |= self._changes(port)
             metrics_server = serve_metrics(registry, settings.metrics_host, settings.metrics_port)
             metrics_address = f"{settings.metrics_host}:{metrics_server.port}" if metrics_server is not None else None
-            serving = loop.create_task(self._serve(joined(settings.host, port), metrics_address))
+            serving = loop.create_task(self._serve(format_address(settings.host, port), metrics_address))
             stopping = loop.create_task(told.wait())
             try:
                 await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
