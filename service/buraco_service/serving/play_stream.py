@@ -59,8 +59,8 @@ class PlayStream:
     async def run(self, after_revision: int | None, *, legal_moves: bool) -> None:
         """Serve the stream until either side ends it, or the match does.
 
-        One that begins after the match is there for whoever lost the answer to the last move and asks once more: it
-        ends when the client does, or after the time of a heartbeat.
+        A stream that begins after the match lets a player who lost the answer to the last move ask again: it ends when
+        the client does, or after the time of a heartbeat.
         """
         self._legal_moves = legal_moves
         async with self._sending:

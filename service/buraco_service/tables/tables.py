@@ -90,28 +90,28 @@ class Tables:
         content = b"%d %d %d" % (seats, target_score, stake), master_seed if seeded_by_creator else b""
         request = Request.of("create", request_id, owner or "", rule_set_to_pb(rules).SerializeToString(), *content)
         answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table))
+        first: Remembered | None
         try:
-            if owner is not None:
-                await self._check_owned(owner)
+            await self._check_owned(owner)
             await self.repository.create(table, request, answer.SerializeToString(), owner)
+            return answer
         except AlreadyRemembered as known:
             first = known.remembered
         except errors.ApiError:
-            remembered = await self.repository.store.remembered(table.id, request_id)
-            if remembered is None:
+            first = await self.repository.store.remembered(table.id, request_id)
+            if first is None:
                 raise
-            first = remembered
-        else:
-            return answer
         stored = request.answer_in(first.answer)
-        if stored is None:
-            if not earlier.is_same_create(first.answer, table):
-                raise errors.request_id_reused()
+        if stored is None and earlier.is_same_create(first.answer, table):
             stored = first.answer
+        if stored is None:
+            raise errors.request_id_reused()
         return table_service_pb2.CreateTableResponse.FromString(stored)
 
-    async def _check_owned(self, owner: str) -> None:
+    async def _check_owned(self, owner: str | None) -> None:
         """Raise LIMIT_REACHED for an owner of too many tables; those being created meanwhile are not counted."""
+        if owner is None:
+            return
         unfinished = (TableState.WAITING, TableState.PLAYING)
         count = sum([await self.repository.store.owned(owner, state.status) for state in unfinished])
         if count >= self._max_owned:
