@@ -105,15 +105,11 @@ class _KeySet:
         except (jwt.PyJWTError, KeyError, TypeError, ValueError):
             # From None: the cause may quote the token.
             raise TokenInvalid from None
-        table_id, seat, token_id = claims["tbl"], claims["seat"], claims["jti"]
-        issued_at, expires_at = claims["iat"], claims["exp"]
-        texts = (table_id, token_id)
+        found = SeatClaims(claims["tbl"], claims["seat"], claims["jti"], claims["iat"], claims["exp"], kid)
         # `type` and not isinstance: true is no seat.
-        if any(type(text) is not str for text in texts) or any(
-            type(n) is not int for n in (seat, issued_at, expires_at)
-        ):
+        if [type(claim) for claim in found[:5]] != [str, int, str, int, int]:
             raise TokenInvalid
-        return SeatClaims(table_id, seat, token_id, issued_at, expires_at, kid)
+        return found
 
     def has(self, kid: str) -> bool:
         """Return True if a key of this name is among them."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from buraco_service.access import file_watch, seat_tokens
 from buraco_service.access.api_keys import ApiKeys
@@ -11,6 +13,8 @@ from buraco_service.access.seat_tokens import SeatTokens
 from buraco_service.access.tls import ServerTls
 from buraco_service.configuration import kinds
 from buraco_service.configuration.settings import Settings
+
+_T = TypeVar("_T")
 
 
 class Protection:
@@ -25,10 +29,8 @@ class Protection:
         self.tls: ServerTls | None = None
         self._interval = settings.reload_interval
         self._watched: list[WatchedFiles] = []
-        if settings.signing_keys_file is not None:
-            self._watch_signing_keys(settings.signing_keys_file)
-        if settings.api_keys_file is not None:
-            self._watch_api_keys(settings.api_keys_file)
+        self._watch("signing keys", settings.signing_keys_file, kinds.signing_keys_of_file, self.tokens.replace_keys)
+        self._watch("API keys", settings.api_keys_file, kinds.api_keys_of_file, self.api_keys.replace)
         if settings.tls != "off":
             files = settings.tls_files()
             self.tls = ServerTls(files)
@@ -38,14 +40,6 @@ class Protection:
         """Reload files when they change, until cancelled; return at once if there are none."""
         await file_watch.watch(self._watched, self._interval)
 
-    def _watch_signing_keys(self, path: Path) -> None:
-        def read() -> None:
-            self.tokens.replace_keys(kinds.signing_keys_of_file(path))
-
-        self._watched.append(WatchedFiles("signing keys", (path,), read))
-
-    def _watch_api_keys(self, path: Path) -> None:
-        def read() -> None:
-            self.api_keys.replace(kinds.api_keys_of_file(path))
-
-        self._watched.append(WatchedFiles("API keys", (path,), read))
+    def _watch(self, what: str, path: Path | None, parse: Callable[[Path], _T], use: Callable[[_T], None]) -> None:
+        if path is not None:
+            self._watched.append(WatchedFiles(what, (path,), lambda: use(parse(path))))

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import grpc.aio
 
-from buraco.v1 import deal_pb2, rules_service_pb2_grpc
 from buraco.v1 import rules_service_pb2 as pb
+from buraco.v1 import rules_service_pb2_grpc
 from buraco_codec.cards import cards_from_pb
 from buraco_codec.deals import match_from_pb
 from buraco_codec.events import event_bytes
@@ -92,8 +92,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     ) -> pb.ValidateMovesResponse | bytes:
         """See the contract."""
         problems = RequestProblems()
-        deal = self._position(request, problems)
-        _check_seat(request.seat, request.snapshot, problems)
+        deal = self._position(request, problems, request.seat)
         moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
         if deal is None or problems:
             raise problems.error()
@@ -125,8 +124,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     ) -> bytes:
         """See the contract."""
         problems = RequestProblems()
-        deal = self._position(request, problems)
-        _check_seat(request.seat, request.snapshot, problems)
+        deal = self._position(request, problems, request.seat)
         if deal is None or problems:
             raise problems.error()
         moves = legal_moves(deal) if request.seat == deal.seat_to_move else []
@@ -145,10 +143,8 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     ) -> pb.RulesServiceGetViewResponse:
         """See the contract."""
         problems = RequestProblems()
-        deal = self._position(request, problems)
         seat = request.seat if request.HasField("seat") else None
-        if seat is not None:
-            _check_seat(seat, request.snapshot, problems)
+        deal = self._position(request, problems, seat)
         if deal is None or problems:
             raise problems.error()
         return pb.RulesServiceGetViewResponse(view=view_to_pb(view_of(deal, seat)))
@@ -173,18 +169,18 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
             reasons.extend(why_not_laid(rules, None, cards, None))
         return response
 
-    def _position(self, request: Untyped, problems: RequestProblems) -> DealValue | None:
-        """Return the position of a request. Add problems and return None if play cannot reach it, or there is none."""
+    def _position(self, request: Untyped, problems: RequestProblems, seat: int | None = None) -> DealValue | None:
+        """Return the position of a request, for a seat of it if one is given. Add problems and return None if there is
+        none, or one that play cannot reach.
+        """
         if not request.HasField("snapshot"):
             problems.add("snapshot", "must be given")
             return None
-        return self._positions.read(request.snapshot, problems)
-
-
-def _check_seat(seat: int, snapshot: deal_pb2.Snapshot, problems: RequestProblems) -> None:
-    seats = snapshot.seats
-    if seats in (2, 4):  # otherwise that is the problem
-        problems.check("seat", seat < seats, f"a seat, 0 to {seats - 1}, not {seat}")
+        deal = self._positions.read(request.snapshot, problems)
+        seats = request.snapshot.seats
+        if seat is not None and seats in (2, 4):
+            problems.check("seat", seat < seats, f"a seat, 0 to {seats - 1}, not {seat}")
+        return deal
 
 
 def _requested_match(request: pb.DealRequest, problems: RequestProblems) -> Match:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 from uuid import uuid4
@@ -174,9 +174,8 @@ class Tables:
             return table_service_pb2.LeaveTableResponse(table=table_to_pb(change.table)).SerializeToString()
 
         request = Request.of("leave", request_id, claims.token_id)
-        accepted = await self.repository.change(
-            table_id, claims, request, decide, answer, self._is_same_play(table_id, (), None)
-        )
+        is_same = partial(earlier.is_same_play, self.repository.store, table_id, (), None)
+        accepted = await self.repository.change(table_id, claims, request, decide, answer, is_same)
         return table_service_pb2.LeaveTableResponse.FromString(accepted.answer)
 
     async def submit(
@@ -196,16 +195,13 @@ class Tables:
         """
         now = self.clock()
 
-        def decide(table: TableValue) -> Change:
-            return changes.submit(table, _verify(table, claims, revision), moves, now)
+        def decide(table: TableValue, seat: int) -> Change:
+            return changes.submit(table, seat, moves, now)
 
-        content = optional_number(revision), *map(move_bytes, moves)
-        request = Request.of("submit", request_id, claims.token_id, *content)
-        answer = partial(_submitted, with_view=with_view)
-        is_same = self._is_same_play(table_id, moves, revision)
         try:
-            with MoveTimer(self.metrics, "submit"):
-                return await self.repository.change(table_id, claims, request, decide, answer, is_same)
+            return await self._play(
+                "submit", table_id, claims, moves, revision, request_id, decide, with_view=with_view
+            )
         except changes.RuleBroken as broken:
             count_illegal(self.metrics, broken)
             raise
@@ -216,27 +212,34 @@ class Tables:
         """Undo the newest play of the seat's turn. The answer is as that of `submit`."""
         now = self.clock()
 
-        def decide(table: TableValue) -> Change:
-            return changes.take_back(table, _verify(table, claims, revision), now)
+        def decide(table: TableValue, seat: int) -> Change:
+            return changes.take_back(table, seat, now)
 
-        request = Request.of("undo", request_id, claims.token_id, optional_number(revision))
+        return await self._play("undo", table_id, claims, (), revision, request_id, decide, with_view=with_view)
+
+    async def _play(
+        self,
+        method: str,
+        table_id: str,
+        claims: SeatClaims,
+        moves: Sequence[Move],
+        revision: int | None,
+        request_id: str,
+        decide: Callable[[TableValue, int], Change],
+        *,
+        with_view: bool,
+    ) -> Accepted:
+        def decide_verified(table: TableValue) -> Change:
+            seat = verify_seat(table, claims)
+            if revision is not None and revision != table.revision:
+                raise errors.stale_revision(table.revision, revision)
+            return decide(table, seat)
+
+        request = Request.of(method, request_id, claims.token_id, optional_number(revision), *map(move_bytes, moves))
         answer = partial(_submitted, with_view=with_view)
-        is_same = self._is_same_play(table_id, (), revision)
-        with MoveTimer(self.metrics, "undo"):
-            return await self.repository.change(table_id, claims, request, decide, answer, is_same)
-
-    def _is_same_play(
-        self, table_id: str, moves: Sequence[Move], revision: int | None
-    ) -> Callable[[Remembered], Awaitable[bool]]:
-        return partial(earlier.is_same_play, self.repository.store, table_id, moves, revision)
-
-
-def _verify(table: TableValue, claims: SeatClaims, revision: int | None) -> int:
-    """Return the seat of the token. Raise PERMISSION_DENIED, or STALE_REVISION if the table has another revision."""
-    seat = verify_seat(table, claims)
-    if revision is not None and revision != table.revision:
-        raise errors.stale_revision(table.revision, revision)
-    return seat
+        is_same = partial(earlier.is_same_play, self.repository.store, table_id, moves, revision)
+        with MoveTimer(self.metrics, method):
+            return await self.repository.change(table_id, claims, request, decide_verified, answer, is_same)
 
 
 def _submitted(change: Change, entry: Entry, *, with_view: bool) -> bytes:
