@@ -276,7 +276,7 @@ class Updates:
         return update.message
 
     async def until(self, revision: int) -> list[Update]:
-        """The messages up to the one that tells of a revision."""
+        """The messages up to the one of a revision."""
         found = [await self.next()]
         while revision_of(found[-1]) != revision:
             assert found[-1] is not END
@@ -342,7 +342,7 @@ async def opened(players: Sequence[Player], **options: Any) -> list[Play]:
 
 
 def revision_of(update: Update) -> int | None:
-    """The revision that a message brings its reader to; None for one that tells nothing new."""
+    """The revision that a message brings its reader to; None for one without news."""
     kind, message = update
     if kind == "state":
         return int(message.table.revision)

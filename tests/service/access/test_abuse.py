@@ -53,7 +53,7 @@ async def health(replica: Replica) -> int:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_nobody_else_notices(tmp_path: Path, attack: str) -> None:
-    """Under each attack others play, look, and probe without an error; memory stays bounded, and metrics tell."""
+    """Under each attack others play, look, and probe without an error; memory stays bounded, and metrics show it."""
     outcome = await trial(tmp_path, "plain", attack, 1.5)
     assert outcome.faults == []
 
@@ -109,7 +109,7 @@ async def test_oldest_call_without_a_message_goes_first(replica: Replica) -> Non
 
 
 async def test_health_has_room(replica: Replica) -> None:
-    """Health is told whatever is held open at the same address: calls, streams, watches of health, half messages."""
+    """Health is answered whatever is held open at the same address: calls, streams, health watches, half messages."""
     most = Limits().max_peer_unsent
     async with connected(address_of(replica)) as hostile, asyncio.timeout(PATIENCE):
         for path in (GET_TABLE, PLAY_TABLE, WATCH_HEALTH, b"/grpc.health.v1.Health/Check"):

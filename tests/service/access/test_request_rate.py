@@ -16,7 +16,7 @@ class Clock:
 
 
 def test_burst_and_rate() -> None:
-    """A peer may send a burst, and after it so many requests a second; it is told how long to wait."""
+    """A peer may send a burst, and after it so many requests a second; it learns how long to wait."""
     clock = Clock()
     rate = RequestRate(2.0, 3, clock=clock)
     assert [rate.take("a") for _ in range(4)] == [0.0, 0.0, 0.0, 0.5]
@@ -49,7 +49,7 @@ def test_refusals_cost_nothing() -> None:
 
 
 def test_peers_that_are_known() -> None:
-    """However many peers come, memory is bounded: the one heard of longest ago is forgotten."""
+    """However many peers come, memory is bounded: the one heard of longest ago is dropped."""
     clock = Clock()
     rate = RequestRate(1.0, 1, clock=clock)
     rate.take("first")

@@ -64,7 +64,7 @@ def test_standard_form() -> None:
 
 
 def test_expiry() -> None:
-    """A token is good until the second it expires, even after it was verified and remembered."""
+    """A token is good until the second it expires, even after it was verified and cached."""
     tokens = SeatTokens([KEY], ttl=3600)
     assert tokens.verify(TOKEN, 1_800_003_599.9).seat == 2
     with pytest.raises(TokenExpired) as caught:
@@ -140,7 +140,7 @@ def test_algorithm_is_pinned() -> None:
 @given(place=st.integers(0, len(TOKEN) - 1), letter=st.sampled_from("ABCDabcd0123-_."))
 @settings(max_examples=200, deadline=None)
 def test_no_forgery(place: int, letter: str) -> None:
-    """A token with a changed letter is refused, or says exactly what it said before."""
+    """A token with a changed letter is refused, or has exactly the claims that it had before."""
     forged = TOKEN[:place] + letter + TOKEN[place + 1 :]
     try:
         claims = TOKENS.verify(forged, NOW)

@@ -222,7 +222,7 @@ async def test_error_after_answers(harness: Harness, caller: Caller) -> None:
 
 @pytest.mark.parametrize("method", ["say", "spell", "join", "chat"])
 async def test_nothing_internal_leaks(harness: Harness, caller: Caller, method: str) -> None:
-    """An unforeseen exception becomes INTERNAL with a fixed text; its cause is logged under the id that is told."""
+    """An unforeseen exception becomes INTERNAL with a fixed text; its cause is logged under the id in it."""
     harness.echo.fail = _raise_for("bad", RuntimeError("the secret hand is As Kd"))
     request: Any = text("bad") if method in ("say", "spell") else iter([text("bad")])
     call = getattr(caller, method)(request)

@@ -1,4 +1,4 @@
-"""Positions that callers send are remembered, and nothing is told of them that reading them again would not tell."""
+"""Positions that callers send are cached, with the same results as reading them again."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def test_positions_are_read_once() -> None:
 
 
 def test_faults_are_told_each_time() -> None:
-    """What is no position is not remembered as one."""
+    """What is no position is not cached as one."""
     known = Positions()
     deal = next(deal for deal, _ in playout(PRESETS[0], 4, 2))
     spoilt: Untyped = snapshot_to_pb(deal)

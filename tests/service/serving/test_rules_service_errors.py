@@ -252,7 +252,7 @@ async def test_what_cannot_be_arranged(served: Served, name: str) -> None:
 
 
 async def test_a_number_that_is_no_card(served: Served) -> None:
-    """Of a number that is no card only that is said, and not that the deck has fewer of it."""
+    """A number that is no card is reported as such, and not as more of a card than the deck has."""
     cards: Untyped = [3, 0, 54]
     refusal = await refused(served.stub.ArrangeMeld(pb.ArrangeMeldRequest(rule_set_id="open", cards=cards)))
     assert refusal.fields == {"cards[1]": "0 is no card", "cards[2]": "54 is no card"}
@@ -296,7 +296,7 @@ async def test_spoiled_snapshots_never_break_the_service(served: Served) -> None
     assert min(answers, refusals) > 15
 
 
-def judged(deal: Deal, seed: int, times: int) -> set[str]:
+def reasons_of(deal: Deal, seed: int, times: int) -> set[str]:
     """The reasons for which the calls refuse a spoiled snapshot of a deal, called in this process."""
     rng = random.Random(seed)
     message = snapshot_to_pb(deal)
@@ -331,7 +331,7 @@ async def answered(call: Any) -> Any:
 def test_any_snapshot_is_judged(seed: int, times: int) -> None:
     """Whatever stands in a snapshot, each call answers it or refuses it as malformed, all for one reason."""
     deals = [deal for deal, _ in played()]
-    reasons = judged(deals[seed % len(deals)], seed, times)
+    reasons = reasons_of(deals[seed % len(deals)], seed, times)
     assert reasons <= REASONS
     assert len(reasons - {"REQUEST_INVALID"}) <= 1
 
@@ -339,5 +339,5 @@ def test_any_snapshot_is_judged(seed: int, times: int) -> None:
 def test_sound_snapshots_are_answered() -> None:
     """The positions that are spoiled above are all answered when they are not."""
     for deal, _ in played()[::60]:
-        assert judged(deal, 0, 0) == set()
+        assert reasons_of(deal, 0, 0) == set()
     assert any(deal.phase is Phase.OVER for deal, _ in played())

@@ -239,7 +239,7 @@ SIZE = 500
 
 
 def revisions(recent: RecentTables, after: int, table_id: str = "a") -> list[int]:
-    """The changes that are remembered after a revision."""
+    """The revisions of the cached changes after one."""
     return [entry.revision for entry in recent.entries_after(table_id, after)]
 
 
@@ -258,7 +258,7 @@ def test_recent_keeps_the_newest() -> None:
 
 
 def test_recent_entries_have_no_gaps() -> None:
-    """Changes are told only as far as they follow without a gap, in order, also where they came out of order."""
+    """Changes are returned only as far as they follow without a gap, in order, also where they came out of order."""
     recent = RecentTables()
     for revision in (1, 2, 5, 4, 7):
         recent.put(at(revision), SIZE, Entry(revision))

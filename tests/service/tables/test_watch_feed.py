@@ -45,7 +45,7 @@ def long_match() -> list[SeatTurn]:
 
 
 async def test_history_lost_while_watching(store: Store) -> None:
-    """A watcher that fell so far behind that the log is gone is told so, gets the state, and goes on from there."""
+    """A watcher that fell so far behind that the log was dropped learns so, gets the state, and goes on from there."""
     here, there = UseCases(store), UseCases(store)
     table_id, claims = await there.start(target=TARGET)
     async with here.feeds.open(table_id, claims[0]) as feed:
@@ -61,7 +61,7 @@ async def test_history_lost_while_watching(store: Store) -> None:
 
 
 async def test_seat_lost_with_history(store: Store) -> None:
-    """Where the log no longer tells that a seat was given back, its old player is not shown the new one's cards."""
+    """Where the log no longer shows that a seat was given back, its old player is not shown the new one's cards."""
     here, there = UseCases(store), UseCases(store)
     table_id, claims = await there.start(target=TARGET)
     async with here.feeds.open(table_id, claims[0]) as feed:
@@ -117,7 +117,7 @@ async def test_woken_for_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_a_change_while_a_heartbeat_is_due(store: Store) -> None:
-    """A change that comes when it is time for a heartbeat is told, and not with the next change only."""
+    """A change that comes when it is time for a heartbeat is sent at once, not only with the next change."""
     replica = UseCases(store, heartbeat=0)
     table_id, claims = await replica.start()
     async with replica.feeds.open(table_id, None) as feed, aclosing(replica.feeds.follow(feed, None)) as updates:
@@ -125,5 +125,5 @@ async def test_a_change_while_a_heartbeat_is_due(store: Store) -> None:
         assert kind(await anext(updates)) == "heartbeat"
         for turn in plain_turns(dealt(), 3):
             await replica.play_singly(claims, [turn])
-            told = [kind(await anext(updates)) for _ in range(8)]
-            assert told.count("events") == len(turn.moves)
+            sent = [kind(await anext(updates)) for _ in range(8)]
+            assert sent.count("events") == len(turn.moves)
