@@ -92,7 +92,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.check("state", int(request.state) in (0, *TableState), "no state of a table")
         problems.raise_if_any()
         state = TableState(int(request.state)) if request.state else None
-        found = await self._repository.list(state, size + 1, after or None)
+        found = await self._repository.list_tables(state, size + 1, after or None)
         page = found[:size]
         return pb.ListTablesResponse(
             tables=[table_to_pb(table) for table in page],
@@ -208,7 +208,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         size = page_size_of(request.page_size, DEFAULT_RECORDS, MAX_RECORDS, problems)
         table_id = table_id_of(request.table_id, problems)
         problems.raise_if_any()
-        deals = await self._repository.records(table_id, request.after_deal, size + 1)
+        deals = await self._repository.read_records(table_id, request.after_deal, size + 1)
         return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size)
 
     def _claims(self, context: Context) -> SeatClaims | None:

@@ -85,7 +85,7 @@ class Feed:
                 if not entries:
                     if woken and not self.is_behind():
                         break
-                    entries = await self._repository.log(self._table_id, self.revision)
+                    entries = await self._repository.read_log(self._table_id, self.revision)
                 for entry in entries:
                     if before is not None and entry.revision >= before:
                         return updates
@@ -165,7 +165,7 @@ class Feed:
     async def _oldest(self) -> int:
         """Return the oldest revision after which history is still kept."""
         try:
-            await self._repository.log(self._table_id, 0, 1)
+            await self._repository.read_log(self._table_id, 0, 1)
         except HistoryGone as gone:
             return gone.oldest - 1
         return 0

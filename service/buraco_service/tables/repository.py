@@ -4,7 +4,6 @@ Nothing is locked: a change is decided on a copy of the table and committed if t
 loser of a race reads again and decides again, so that its answer is the one it would have got had it come later.
 """
 
-import builtins
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
@@ -66,16 +65,16 @@ class TableRepository:
         except TableNotFound:
             raise self._not_found(table_id) from None
 
-    async def list(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
+    async def list_tables(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
         """Return the first `limit` tables, in one state or any, whose id sorts behind `after`."""
         status = None if state is None else state.status
         return [decode(stored.state, stored.revision) for stored in await self.store.list(status, limit, after)]
 
-    def recent_entries(self, table_id: str, after_revision: int) -> builtins.list[Entry]:
+    def recent_entries(self, table_id: str, after_revision: int) -> list[Entry]:
         """Return the cached changes that follow a revision without a gap; perhaps none."""
         return self._recent.entries_after(table_id, after_revision)
 
-    async def log(self, table_id: str, after_revision: int, limit: int = _LOG_PAGE) -> builtins.list[Entry]:
+    async def read_log(self, table_id: str, after_revision: int, limit: int = _LOG_PAGE) -> list[Entry]:
         """Return the next changes after a revision, perhaps none. Raise HistoryGone or TABLE_NOT_FOUND."""
         try:
             page = await self.store.log(table_id, after_revision, limit)
@@ -83,7 +82,7 @@ class TableRepository:
             raise self._not_found(table_id) from None
         return [parse_entry(entry.revision, entry.payload) for entry in page]
 
-    async def records(self, table_id: str, after_deal: int, limit: int) -> builtins.list[table_pb2.DealRecord]:
+    async def read_records(self, table_id: str, after_deal: int, limit: int) -> list[table_pb2.DealRecord]:
         """Return the records of the first `limit` finished deals after one, in order. Raise TABLE_NOT_FOUND."""
         try:
             page = await self.store.records(table_id, after_deal, limit)
