@@ -14,7 +14,7 @@ from buraco_codec.views import view_bytes
 from buraco_rules import PRESETS, BuracoKind, Meld, MeldKind, RuleSet, Side, view_of
 from buraco_service.tables import stored
 from buraco_service.tables.state import Seat, TableValue
-from buraco_service.tables.stored import encode
+from buraco_service.tables.stored import serialise_table
 from tests.memory import size_of
 from tests.rules.playouts import playout
 from tests.service.table_server import SEED
@@ -38,7 +38,7 @@ def test_forms_of_tables() -> None:
     for number in range(50):
         rules = replace(PRESETS[0], id=f"house-{number}", display_name="House rules " * 8)
         seats = [Seat(chr(0x1F0A1 + seat) * 64, f"{number:031}{seat}", 1.0, bytes([number]) * 32) for seat in range(4)]
-        encode(TableValue(f"{number:032}", rules, tuple(seats), 0, 0, 1.0, 1.0, SEED, seeded_by_creator=True))
+        serialise_table(TableValue(f"{number:032}", rules, tuple(seats), 0, 0, 1.0, 1.0, SEED, seeded_by_creator=True))
     assert 0 < size_of(CACHES) <= FORMS.taken <= FORMS.most
 
 

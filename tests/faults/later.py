@@ -25,7 +25,7 @@ def _become_later(where: str) -> None:
     # Only now: whoever has taken the functions already would go on with this version's.
     from buraco_service.tables import repository
 
-    name = {"tables": "encode", "entries": "serialise_entry"}[where]
+    name = {"tables": "serialise_table", "entries": "serialise_entry"}[where]
     serialise = getattr(repository, name)
     setattr(repository, name, lambda *values: serialise(*values) + LATER)
 

@@ -19,7 +19,7 @@ from buraco_service.requests import request_uuid
 from buraco_service.stores.base import KEPT_REQUESTS, Commit
 from buraco_service.tables import changes, earlier
 from buraco_service.tables.entries import entry_of, serialise_entry
-from buraco_service.tables.stored import decode, encode
+from buraco_service.tables.stored import parse_table, serialise_table
 from tests.faults.earlier import places
 from tests.service.refusals import refused
 from tests.service.table_server import PATIENCE, Metadata, Player, Replica, bearing, join_raw, new_id, serving
@@ -183,7 +183,7 @@ async def test_request_at_an_earlier_replica(replica: Replica) -> None:
     answer.table.seats.add(seat=1, player_name="Ada")
     await replica.store.commit(
         Commit(
-            *(table.id, table.revision, encode(change.table._replace(request_ids_bound_since=0)), "waiting"),
+            *(table.id, table.revision, serialise_table(change.table._replace(request_ids_bound_since=0)), "waiting"),
             *(
                 table.updated_at,
                 serialise_entry(entry_of(change), change),
@@ -228,5 +228,5 @@ async def test_dropped_entry(replica: Replica) -> None:
 )
 def test_how_long_they_are_asked_for(since: int, revision: int, expected: bool) -> None:
     """Tables of this version are never asked, and others until what was remembered would be forgotten."""
-    table = decode(places.tables()[0].state, revision)
+    table = parse_table(places.tables()[0].state, revision)
     assert earlier.has_earlier_answers(table._replace(request_ids_bound_since=since)) is expected

@@ -29,7 +29,7 @@ from buraco_service.serving.server import BuracoServer
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.state import TableValue
-from buraco_service.tables.stored import decode
+from buraco_service.tables.stored import parse_table
 
 PATIENCE: Final = 60.0
 """Seconds after which a test gives up; nothing takes so long that goes right."""
@@ -58,7 +58,7 @@ class Replica(NamedTuple):
     async def table(self, table_id: str) -> TableValue:
         """The truth: the table as it is stored."""
         stored = await self.store.load(table_id)
-        return decode(stored.state, stored.revision)
+        return parse_table(stored.state, stored.revision)
 
     @contextlib.asynccontextmanager
     async def connected(self, credentials: grpc.ChannelCredentials | None = None) -> AsyncIterator[Replica]:

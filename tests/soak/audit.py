@@ -11,7 +11,7 @@ from buraco_codec.moves import move_from_pb
 from buraco_rules import Deal, IllegalMove, Match, apply_for, deal_match, mixed_seed, next_match, server_seed
 from buraco_service.stores.base import Store, TableNotFound
 from buraco_service.tables.state import TableState, TableValue
-from buraco_service.tables.stored import CorruptTable, decode
+from buraco_service.tables.stored import CorruptTable, parse_table
 from tests.soak.ledger import Acknowledged, Ledger
 
 _PAGE = 500
@@ -48,7 +48,7 @@ async def audit(store: Store, ledger: Ledger) -> Findings:
         findings.tables += 1
         try:
             stored = await store.load(table_id)
-            table = decode(stored.state, stored.revision)
+            table = parse_table(stored.state, stored.revision)
             made = await _history(store, table)
         except TableNotFound:
             findings.lost_tables += 1

@@ -28,7 +28,7 @@ from buraco_service.tables.idempotency import Request
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import deal_record
 from buraco_service.tables.state import TableState, TableValue
-from buraco_service.tables.stored import decode, encode
+from buraco_service.tables.stored import parse_table, serialise_table
 
 _ATTEMPTS: Final = 8
 _LOG_PAGE: Final = 256
@@ -68,7 +68,7 @@ class TableRepository:
     async def list_tables(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
         """Return the first `limit` tables, in one state or any, whose id sorts behind `after`."""
         status = None if state is None else state.status
-        return [decode(stored.state, stored.revision) for stored in await self.store.list(status, limit, after)]
+        return [parse_table(stored.state, stored.revision) for stored in await self.store.list(status, limit, after)]
 
     def recent_entries(self, table_id: str, after_revision: int) -> list[Entry]:
         """Return the cached changes that follow a revision without a gap; perhaps none."""
@@ -92,7 +92,7 @@ class TableRepository:
 
     async def create(self, table: TableValue, request: Request, answer: bytes, owner: str | None) -> None:
         """Store a new table with the answer to the request. Raise AlreadyRemembered if this was done before."""
-        state = encode(table)
+        state = serialise_table(table)
         await self.store.create(
             NewTable(
                 table_id=table.id,
@@ -157,7 +157,7 @@ class TableRepository:
         self, table: TableValue, change: Change, request: Request, answer: Callable[[Change, Entry], bytes]
     ) -> Accepted:
         entry, after = entry_of(change), change.table
-        state, log_entry, content = encode(after), serialise_entry(entry, change), answer(change, entry)
+        state, log_entry, content = serialise_table(after), serialise_entry(entry, change), answer(change, entry)
         records: tuple[tuple[int, bytes], ...] = ()
         keep_log_after = None
         if change.ended is not None:
@@ -197,7 +197,7 @@ class TableRepository:
 
     async def _read(self, table_id: str) -> TableValue:
         stored = await self.store.load(table_id)
-        table = decode(stored.state, stored.revision)
+        table = parse_table(stored.state, stored.revision)
         self._recent.put(table, len(stored.state))
         return table
 

@@ -23,7 +23,7 @@ class CorruptTable(Exception):
     """What the store keeps under a table's id is no table."""
 
 
-def encode(table: TableValue) -> bytes:
+def serialise_table(table: TableValue) -> bytes:
     """Return the StoredTable that a store keeps. The revision is not among its fields: the store counts it."""
     parts = [
         _settled_fields(
@@ -84,7 +84,7 @@ def _settled_fields(
     ).SerializeToString()
 
 
-def decode(data: bytes, revision: int) -> TableValue:
+def parse_table(data: bytes, revision: int) -> TableValue:
     """Return the table of a StoredTable. Raise CorruptTable if the bytes are none.
 
     Raise TABLE_TOO_NEW if it has fields that this version does not know: they would be lost with the next change.

@@ -10,7 +10,7 @@ from buraco_service.errors import ApiError
 from buraco_service.tables import changes
 from buraco_service.tables.changes import FREE_REVERSALS, MAX_REVERSALS, REVERSALS_A_TURN
 from buraco_service.tables.state import TableValue
-from buraco_service.tables.stored import decode, encode
+from buraco_service.tables.stored import parse_table, serialise_table
 from tests.service.tables.test_tables_values import NOW, begun
 
 BURRACO = PRESETS_BY_ID["burraco"]
@@ -103,5 +103,5 @@ def test_wild_come_home_is_not_counted() -> None:
 def test_reversals_are_stored_and_start_anew() -> None:
     """The count is part of the stored table, and a deal begins with none."""
     table = moved(table_with_a_free_wild())
-    assert decode(encode(table), table.revision).reversals == 1
+    assert parse_table(serialise_table(table), table.revision).reversals == 1
     assert begun(rules=BURRACO).reversals == 0

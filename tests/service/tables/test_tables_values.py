@@ -26,7 +26,7 @@ from buraco_service.tables import changes
 from buraco_service.tables.entries import Entry, entry_of, parse_entry, serialise_entry
 from buraco_service.tables.recent import MAX_BYTES, MAX_ENTRIES, RecentTables
 from buraco_service.tables.state import Seat, TableState, TableValue
-from buraco_service.tables.stored import CorruptTable, decode, encode, table_to_pb
+from buraco_service.tables.stored import CorruptTable, parse_table, serialise_table, table_to_pb
 from tests.memory import size_of
 from tests.rules.playouts import playout
 from tests.service.scripts import CLASSIC, dealt, plain_turn, played, turns
@@ -92,11 +92,11 @@ def test_time_does_not_run_backwards() -> None:
 def test_changes_leave_the_table_alone() -> None:
     """A change that was decided and is not committed has changed nothing."""
     table = begun()
-    before = encode(table)
+    before = serialise_table(table)
     turn = plain_turn(dealt())
     changes.submit(table, turn.seat, turn.moves, NOW)
     changes.leave(table, 0, NOW)
-    assert encode(table) == before
+    assert serialise_table(table) == before
 
 
 def test_entry_of_a_change() -> None:
@@ -174,9 +174,9 @@ def test_stored_form(rules: RuleSet) -> None:
     """A table survives encoding and decoding unchanged at every step, and its bytes do as well."""
     table = begun(4, rules, target=2005, stake=7)
     for turn in turns(list(played(dealt(rules, 4, target=2005), random.Random(9)))):
-        data = encode(table)
-        again = decode(data, table.revision)
-        assert encode(again) == data
+        data = serialise_table(table)
+        again = parse_table(data, table.revision)
+        assert serialise_table(again) == data
         assert again._replace(created_at=NOW, updated_at=NOW, seats=()) == table._replace(
             created_at=NOW, updated_at=NOW, seats=()
         )
@@ -190,7 +190,7 @@ def test_stored_form(rules: RuleSet) -> None:
 def test_stored_result(result: MatchResult | None) -> None:
     """A result is kept, a draw too (R10.2), and shown with what the stake moved (R11.3)."""
     table = begun(4, stake=9)._replace(result=result)
-    assert decode(encode(table), table.revision).result == result
+    assert parse_table(serialise_table(table), table.revision).result == result
     shown = table_to_pb(table)
     assert shown.HasField("result") is (result is not None)
     if result is not None:
@@ -202,17 +202,17 @@ def test_stored_result(result: MatchResult | None) -> None:
 def test_stored_times(seconds: float) -> None:
     """Times are kept to the microsecond, and what was read is written the same: no copy runs ahead of another."""
     table = opened(now=seconds)
-    again = decode(encode(table), 1)
+    again = parse_table(serialise_table(table), 1)
     assert again.updated_at == pytest.approx(seconds, abs=1e-6)
-    assert encode(again) == encode(table)
+    assert serialise_table(again) == serialise_table(table)
     assert table_to_pb(again) == table_to_pb(table)
 
 
-@pytest.mark.parametrize("data", [b"", b"\xff", b"\x0a\x01x", encode(opened())[:-5]])
+@pytest.mark.parametrize("data", [b"", b"\xff", b"\x0a\x01x", serialise_table(opened())[:-5]])
 def test_corrupt_table(data: bytes) -> None:
     """Bytes that are no table are not taken for one."""
     with pytest.raises(CorruptTable):
-        decode(data, 1)
+        parse_table(data, 1)
 
 
 def test_public_form_tells_no_secret() -> None:
@@ -221,7 +221,7 @@ def test_public_form_tells_no_secret() -> None:
     change = changes.join(table, 1, "Ada", b"entropy of Ada", "token of Ada", NOW)
     data = table_to_pb(change.table).SerializeToString()
     for secret in (SEED, server_seed(SEED, 1), b"entropy of Ada", b"token of Ada"):
-        assert secret in encode(change.table) or secret == server_seed(SEED, 1)
+        assert secret in serialise_table(change.table) or secret == server_seed(SEED, 1)
         assert secret not in data
     assert commitment(server_seed(SEED, 1)) in data
 
@@ -305,7 +305,7 @@ def test_recent_tables_take_no_more_than_is_counted(rules: RuleSet) -> None:
     recent = RecentTables()
     seated = begun(4, rules)
     for number, (deal, events) in enumerate(playout(rules, 4, 1), 1):
-        state = encode(seated._replace(id=f"{number // 40:032}", deal=deal))
+        state = serialise_table(seated._replace(id=f"{number // 40:032}", deal=deal))
         # As it comes from a store: it shares little with the one before.
-        recent.put(decode(state, number), len(state), Entry(number, tuple(map(event_bytes, events))))
+        recent.put(parse_table(state, number), len(state), Entry(number, tuple(map(event_bytes, events))))
     assert 0 < size_of(recent, RuleSet) <= recent._copies.taken <= MAX_BYTES
