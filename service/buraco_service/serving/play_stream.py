@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 import grpc
 
@@ -104,52 +104,47 @@ class PlayStream:
             if request is None:
                 return
             which = request.WhichOneof("request")
-            if which == "submit":
-                await self._answer(request.submit.request_id, self._submit, request.submit)
-            elif which == "undo":
-                await self._answer(request.undo.request_id, self._undo, request.undo)
-            else:
+            if which not in ("submit", "undo"):
                 problems = RequestProblems()
                 problems.add("request", "submit or undo must be given; open only once")
-                problems.raise_if_any()
+                raise problems.error()
+            await self._answer(getattr(request, which))
 
-    async def _answer(self, request_id: str, act: Callable[[Any], Awaitable[Accepted]], request: Any) -> None:
+    async def _answer(self, request: pb.PlaySubmit | pb.PlayUndo) -> None:
         async with self._sending:
             self._feed.hold()
             try:
-                await self._send([UPDATE.answer(await self._answer_to(request_id, act, request))])
+                await self._send([UPDATE.answer(await self._answer_to(request))])
                 await self._send_turn()
             finally:
                 self._feed.release()
 
-    async def _answer_to(self, request_id: str, act: Callable[[Any], Awaitable[Accepted]], request: Any) -> bytes:
+    async def _answer_to(self, request: pb.PlaySubmit | pb.PlayUndo) -> bytes:
+        """Make the change and return the PlayAnswer. Raise an ApiError that ends the stream."""
         try:
             self._feed.check_token()
             charge_request()
-            accepted = await act(request)
+            accepted = await self._change(request)
         except errors.ApiError as error:
             if error.code in _FATAL or error.reason == errors.TABLE_TOO_NEW:
                 raise
             if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
                 self._tables.metrics.refused(error.reason, error.metadata.get("limit", ""))
             await self._catch_up()
-            return pb.PlayAnswer(request_id=request_id, error=_play_error(error)).SerializeToString()
-        return _ANSWER.request_id(request_id.encode()) + _ANSWER.accepted(await self._play_accepted(accepted))
+            return pb.PlayAnswer(request_id=request.request_id, error=_play_error(error)).SerializeToString()
+        return _ANSWER.request_id(request.request_id.encode()) + _ANSWER.accepted(await self._play_accepted(accepted))
 
-    async def _submit(self, request: pb.PlaySubmit) -> Accepted:
+    async def _change(self, request: pb.PlaySubmit | pb.PlayUndo) -> Accepted:
         problems = RequestProblems()
         request_id = request_id_of(request.request_id, problems)
-        moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
+        moves: tuple[Move, ...] = ()
+        if isinstance(request, pb.PlaySubmit):
+            moves = problems.collect(lambda: moves_from_pb(request.moves), ())
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
+        if isinstance(request, pb.PlayUndo):
+            return await self._tables.take_back(self._table_id, self._claims, revision, request_id, with_view=False)
         return await self._tables.submit(self._table_id, self._claims, moves, revision, request_id, with_view=False)
-
-    async def _undo(self, request: pb.PlayUndo) -> Accepted:
-        problems = RequestProblems()
-        request_id = request_id_of(request.request_id, problems)
-        problems.raise_if_any()
-        revision = request.revision if request.HasField("revision") else None
-        return await self._tables.take_back(self._table_id, self._claims, revision, request_id, with_view=False)
 
     async def _play_accepted(self, accepted: Accepted) -> bytes:
         """Return a PlayAccepted: the change with its events, unless they were sent before."""
