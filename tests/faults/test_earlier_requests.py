@@ -18,7 +18,7 @@ from buraco_codec.moves import move_from_pb
 from buraco_service.requests import request_uuid
 from buraco_service.stores.base import KEPT_REQUESTS, Commit
 from buraco_service.tables import changes, earlier
-from buraco_service.tables.entries import entry_of, serialise_entry
+from buraco_service.tables.entries import make_entry, serialise_entry
 from buraco_service.tables.stored import parse_table, serialise_table
 from tests.faults.earlier import places
 from tests.service.refusals import refused
@@ -186,7 +186,7 @@ async def test_request_at_an_earlier_replica(replica: Replica) -> None:
             *(table.id, table.revision, serialise_table(change.table._replace(request_ids_bound_since=0)), "waiting"),
             *(
                 table.updated_at,
-                serialise_entry(entry_of(change), change),
+                serialise_entry(make_entry(change), change),
                 f"join:{request_uuid(request_id)}",
                 answer.SerializeToString(),
             ),

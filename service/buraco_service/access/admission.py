@@ -17,7 +17,7 @@ import grpc.aio
 from buraco_service import errors
 from buraco_service.access.api_keys import ApiKeys
 from buraco_service.access.limits import Limits
-from buraco_service.access.peers import address_of
+from buraco_service.access.peers import find_address
 from buraco_service.access.pools import Pool, UnsentCalls
 from buraco_service.access.request_rate import RequestRate
 from buraco_service.errors import ApiError
@@ -123,7 +123,7 @@ class Admission:
     def _peer(self, call: CallContext, context: _Context) -> str:
         if call.caller is not None:
             return f"key {call.caller}"
-        return address_of(context.peer(), call.metadata, self._limits.trusted_proxies)
+        return find_address(context.peer(), call.metadata, self._limits.trusted_proxies)
 
     def _charge(self, peer: str) -> None:
         if self._rate is None:

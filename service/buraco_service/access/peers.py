@@ -17,16 +17,16 @@ _IPV6_PREFIX: Final = 64
 """Who has one address of version 6 has all with the same first bits."""
 
 
-def address_of(connection: str, metadata: Iterable[tuple[str, str | bytes]], proxies: int) -> str:
+def find_address(connection: str, metadata: Iterable[tuple[str, str | bytes]], proxies: int) -> str:
     """Return the caller's address: that of the connection (as grpc names it), or what the outermost proxy saw.
 
     `proxies` is the number of trusted proxies in front, each of which adds its caller's address to `x-forwarded-for`.
     Entries before these may be made up by the caller and are ignored. Addresses of version 6 count by their first 64
     bits.
 
-    >>> address_of("ipv4:192.0.2.7:50123", (), 0)
+    >>> find_address("ipv4:192.0.2.7:50123", (), 0)
     '192.0.2.7'
-    >>> address_of("ipv4:192.0.2.7:50123", [("x-forwarded-for", "made up, 2001:db8::1")], 1)
+    >>> find_address("ipv4:192.0.2.7:50123", [("x-forwarded-for", "made up, 2001:db8::1")], 1)
     '2001:db8::/64'
     """
     if proxies:

@@ -55,7 +55,7 @@ class SigningKey:
             raise ValueError(f"a signing key needs at least {MIN_SECRET_BYTES} bytes")
 
 
-def random_key() -> SigningKey:
+def make_random_key() -> SigningKey:
     """Return a key that nobody else has: its tokens are void once this process has ended."""
     return SigningKey(f"random-{secrets.token_hex(4)}", secrets.token_bytes(MIN_SECRET_BYTES))
 
@@ -168,10 +168,10 @@ class SeatTokens:
             raise TokenInvalid
 
 
-def bearer(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
+def parse_bearer(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
     """Return the token of a call's `authorization: Bearer <token>`; None without the header. Raise TokenInvalid.
 
-    >>> bearer([("authorization", "Bearer abc")])
+    >>> parse_bearer([("authorization", "Bearer abc")])
     'abc'
     """
     found: str | None = None

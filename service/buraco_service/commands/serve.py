@@ -24,7 +24,7 @@ from buraco_service.observing import logs
 from buraco_service.observing.metrics import Metrics
 from buraco_service.observing.tracing import TracingError, tracing_of
 from buraco_service.serving import garbage
-from buraco_service.serving.listening import StartError, ready_file
+from buraco_service.serving.listening import StartError, write_ready_file
 from buraco_service.serving.protection import Protection
 from buraco_service.serving.rules_servicer import RulesServicer
 from buraco_service.serving.server import BuracoServer, OnDrain, Register
@@ -168,7 +168,7 @@ async def run(settings: Settings, link: WorkerLink | None = None) -> None:
     try:
         if link is not None:
             link.ready(metrics.registry)
-        with ready_file(settings.ready_file, server.address, server.metrics_address):
+        with write_ready_file(settings.ready_file, server.address, server.metrics_address):
             crash = await _first_of(told, server)
     finally:
         for chore in chores:

@@ -29,7 +29,16 @@ from buraco_service.observing.current_call import CallContext, current_call
 from buraco_service.observing.metrics import Metrics
 from buraco_service.observing.tracing import Tracing
 from buraco_service.serving.grpc_server import IncomingCall, Metadata
-from buraco_service.serving.methods import Context, Handler, Messages, Method, grpc_handler, reader, worker, writer
+from buraco_service.serving.methods import (
+    Context,
+    Handler,
+    Messages,
+    Method,
+    make_grpc_handler,
+    make_reader,
+    make_worker,
+    make_writer,
+)
 from buraco_service.stores.base import StoreUnavailable
 
 REQUEST_ID_KEY = "x-request-id"
@@ -82,7 +91,7 @@ class Calls:
         current_call.set(call)
         method.figures.started += 1
         try:
-            await incoming.handle(method.path, partial(self._handler_of, call, method, incoming.context))
+            await incoming.handle(method.path, partial(self._choose_handler, call, method, incoming.context))
         except asyncio.CancelledError:
             if call.finished or call.task is None or not isinstance(call.ended_by, ApiError):
                 raise
@@ -101,12 +110,12 @@ class Calls:
             self._admission.end_overdue()
             self._metrics.unsent_messages(self._admission.unsent)
 
-    async def _handler_of(
+    async def _choose_handler(
         self, call: CallContext, method: Method, context: Context, metadata: Metadata
     ) -> Handler | None:
         """Return what handles the call, None if nothing does. Abort one that is refused."""
         call.metadata = metadata
-        given = _request_id(metadata)
+        given = _given_request_id(metadata)
         call.request_id_given = given is not None
         call.request_id = given or f"{self._prefix}-{next(self._ids):x}"
         if method.handler is None:
@@ -122,9 +131,9 @@ class Calls:
 
     def _wrap(self, method: Method, handler: Handler) -> Handler:
         """Return the handler that grpc gets in place of the servicer's."""
-        read = reader(handler, method.figures, self._limits.max_message_bytes)
-        write = writer(handler, method.figures)
-        work = worker(method.path, handler, write)
+        read = make_reader(handler, method.figures, self._limits.max_message_bytes)
+        write = make_writer(handler, method.figures)
+        work = make_worker(method.path, handler, write)
         message_came = self._admission.message_came
 
         async def answer(request: Any, context: Context) -> Any:
@@ -142,16 +151,16 @@ class Calls:
             # Trailing metadata cost a single call 10 microseconds: without an id of its own it gets none.
             if call.request_id_given or handler.response_streaming:
                 context.set_trailing_metadata((*context.trailing_metadata(), (REQUEST_ID_KEY, call.request_id)))
-            self._finish(call, method, _code(context))
+            self._finish(call, method, _status_name(context))
             return response
 
-        return grpc_handler(handler, answer, read, write)
+        return make_grpc_handler(handler, answer, read, write)
 
     async def _fail(self, call: CallContext, method: Method, context: Context, error: BaseException) -> Never:
         """Finish a call that ended with an exception, and send its status if the caller still waits."""
         if isinstance(error, grpc.aio.AbortError):
             # The handler has sent its status itself.
-            self._finish(call, method, _code(context))
+            self._finish(call, method, _status_name(context))
             raise error
         if _is_abandoned(error):
             if call.ended_by is None:
@@ -243,7 +252,7 @@ async def _await_first_message(context: Context) -> None:
             await context.read()
 
 
-def _request_id(metadata: Metadata) -> str | None:
+def _given_request_id(metadata: Metadata) -> str | None:
     """Return the caller's own request id, or None without one that is fit for logs."""
     for key, value in metadata:
         if key == REQUEST_ID_KEY and isinstance(value, str) and _REQUEST_ID.fullmatch(value):
@@ -251,7 +260,7 @@ def _request_id(metadata: Metadata) -> str | None:
     return None
 
 
-def _code(context: Context) -> str:
+def _status_name(context: Context) -> str:
     """Return the name of the status that the handler has set, OK if none."""
     code: grpc.StatusCode | None = context.code()
     return "OK" if code is None else code.name

@@ -31,11 +31,11 @@ def check_free(host: str, port: int) -> None:
     try:
         _listen(host, port).close()
     except OSError as error:
-        raise StartError(cannot_listen(host, port, _cause(error))) from None
+        raise StartError(describe_listen_error(host, port, _cause(error))) from None
 
 
 @contextlib.contextmanager
-def reserved(host: str, port: int) -> Iterator[int]:
+def reserve_port(host: str, port: int) -> Iterator[int]:
     """Reserve a port for the processes that share it, whether or not one of them listens; yield its number.
 
     Port 0 means any free one. Connections go only to processes that listen. Raise StartError.
@@ -44,7 +44,7 @@ def reserved(host: str, port: int) -> Iterator[int]:
     try:
         holder = _bound(host, port)
     except OSError as error:
-        raise StartError(cannot_listen(host, port, _cause(error))) from None
+        raise StartError(describe_listen_error(host, port, _cause(error))) from None
     with holder:
         yield holder.getsockname()[1]
 
@@ -65,7 +65,7 @@ def limit_connections(maximum: int) -> int:
     return maximum
 
 
-def cannot_listen(host: str, port: int, cause: object) -> str:
+def describe_listen_error(host: str, port: int, cause: object) -> str:
     """Return the message for an operator when the services get no port."""
     return f"cannot listen at {format_address(host, port)} (--host, --port): {cause}"
 
@@ -92,7 +92,7 @@ def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> MetricsS
 
 
 @contextlib.contextmanager
-def ready_file(path: Path | None, address: str | None, metrics_address: str | None) -> Iterator[None]:
+def write_ready_file(path: Path | None, address: str | None, metrics_address: str | None) -> Iterator[None]:
     """Keep a file in place that says where the service listens. It appears as a whole. Raise StartError."""
     if path is None:
         yield

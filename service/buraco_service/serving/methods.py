@@ -78,7 +78,7 @@ class Messages:
         return message
 
 
-def reader(handler: Handler, figures: MethodMetrics, max_bytes: int) -> Callable[[bytes], Any]:
+def make_reader(handler: Handler, figures: MethodMetrics, max_bytes: int) -> Callable[[bytes], Any]:
     """Return the function that counts and parses a request of the method; it raises ApiError."""
     parse: Callable[[bytes], Any] = handler.request_deserializer or bytes
 
@@ -94,7 +94,7 @@ def reader(handler: Handler, figures: MethodMetrics, max_bytes: int) -> Callable
     return read
 
 
-def writer(handler: Handler, figures: MethodMetrics) -> Callable[[Any], bytes]:
+def make_writer(handler: Handler, figures: MethodMetrics) -> Callable[[Any], bytes]:
     """Return the function that counts and serialises a response of the method. Bytes stay as they are."""
     serialise: Callable[[Any], bytes] = handler.response_serializer or bytes
 
@@ -106,7 +106,7 @@ def writer(handler: Handler, figures: MethodMetrics) -> Callable[[Any], bytes]:
     return write
 
 
-def worker(path: str, handler: Handler, write: Callable[[Any], bytes]) -> Answer:
+def make_worker(path: str, handler: Handler, write: Callable[[Any], bytes]) -> Answer:
     """Return the servicer's method as a coroutine function, which sends the responses of a stream by itself."""
     inner: Any = handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
 
@@ -126,7 +126,7 @@ def worker(path: str, handler: Handler, write: Callable[[Any], bytes]) -> Answer
     return inner if handler.response_streaming else once
 
 
-def grpc_handler(
+def make_grpc_handler(
     handler: Handler, answer: Answer, read: Callable[[bytes], Any], write: Callable[[Any], bytes]
 ) -> Handler:
     """Return the handler for grpc. It reads and writes the messages of streams itself, single ones come as bytes."""

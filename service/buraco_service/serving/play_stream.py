@@ -143,7 +143,7 @@ class PlayStream:
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
         if isinstance(request, pb.PlayUndo):
-            return await self._tables.take_back(self._table_id, self._claims, revision, request_id, with_view=False)
+            return await self._tables.undo_move(self._table_id, self._claims, revision, request_id, with_view=False)
         return await self._tables.submit(self._table_id, self._claims, moves, revision, request_id, with_view=False)
 
     async def _play_accepted(self, accepted: Accepted) -> bytes:

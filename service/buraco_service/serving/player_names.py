@@ -42,12 +42,12 @@ _FIT: Final = regex.compile(
 )
 
 
-def player_name(sent: str) -> str:
+def normalise_player_name(sent: str) -> str:
     r"""Return a name in its normal form: composed (NFC), with single spaces inside and none around.
 
     Raise ValueError, which says what is wrong, for a name that cannot be shown.
 
-    >>> player_name("  Zoe\u0308   Q ")
+    >>> normalise_player_name("  Zoe\u0308   Q ")
     'Zoë Q'
     """
     if len(sent.encode()) <= MAX_BYTES:

@@ -24,7 +24,7 @@ class Protection:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.tokens = SeatTokens(settings.signing_keys or (seat_tokens.random_key(),), settings.token_ttl)
+        self.tokens = SeatTokens(settings.signing_keys or (seat_tokens.make_random_key(),), settings.token_ttl)
         self.api_keys = ApiKeys(settings.api_keys)
         self.tls: ServerTls | None = None
         self._interval = settings.reload_interval

@@ -21,8 +21,8 @@ from buraco_service.serving.grpc_server import GrpcServer
 from buraco_service.serving.health import Health
 from buraco_service.serving.listening import (
     StartError,
-    cannot_listen,
     check_free,
+    describe_listen_error,
     format_address,
     limit_connections,
     serve_metrics,
@@ -150,7 +150,7 @@ class BuracoServer:
             else:
                 bound = server.add_secure_port(format_address(host, port), self._protection.tls.credentials)
         except RuntimeError as error:
-            raise StartError(cannot_listen(host, port, error)) from None
+            raise StartError(describe_listen_error(host, port, error)) from None
         self.address = format_address(host, bound)
         return bound
 

@@ -15,7 +15,7 @@ from buraco_codec.wire import Fields
 from buraco_rules import SEED_BYTES, Move, view_of
 from buraco_service import errors
 from buraco_service.access.admission import current_caller
-from buraco_service.access.seat_tokens import SeatClaims, bearer
+from buraco_service.access.seat_tokens import SeatClaims, parse_bearer
 from buraco_service.observing.current_call import current_call
 from buraco_service.requests import (
     RequestProblems,
@@ -26,7 +26,7 @@ from buraco_service.requests import (
     table_id_of,
 )
 from buraco_service.serving.play_stream import PlayStream
-from buraco_service.serving.player_names import player_name
+from buraco_service.serving.player_names import normalise_player_name
 from buraco_service.tables.changes import verify_seat
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.state import TableState
@@ -104,7 +104,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems = RequestProblems()
         name = ""
         try:
-            name = player_name(request.player_name)
+            name = normalise_player_name(request.player_name)
         except ValueError as error:
             problems.add("player_name", str(error))
         problems.check("entropy", len(request.entropy) <= MAX_ENTROPY_BYTES, f"at most {MAX_ENTROPY_BYTES} bytes")
@@ -167,7 +167,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         table_id = table_id_of(request.table_id, problems)
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
-        accepted = await self._tables.take_back(
+        accepted = await self._tables.undo_move(
             table_id, self._seat_claims(context), revision, request_id, with_view=True
         )
         return accepted.answer
@@ -215,7 +215,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         """Return the claims of the caller's token; None without a token."""
         call = current_call.get()
         # grpc makes the metadata anew each time it is asked.
-        token = bearer(context.invocation_metadata() if call is None else call.metadata)
+        token = parse_bearer(context.invocation_metadata() if call is None else call.metadata)
         return None if token is None else self._tables.tokens.verify(token, self._tables.clock())
 
     def _seat_claims(self, context: Context) -> SeatClaims:

@@ -103,7 +103,7 @@ def join(table: TableValue, seat: int | None, player_name: str, entropy: bytes, 
         raise errors.failed_precondition("SEAT_TAKEN", "the seat is taken", {"seat": str(seat)})
     # Once the match runs, a substitute must not be able to change the deals to come.
     added = entropy if table.state is TableState.WAITING else table.seats[seat].entropy
-    after = table.advanced(now, seats=_replaced(table, seat, Seat(player_name, token_id, now, added)))
+    after = table.advanced(now, seats=_replace_seat(table, seat, Seat(player_name, token_id, now, added)))
     events: list[TableEvent] = [SeatChanged(seat, player_name)]
     if after.state is TableState.WAITING and len(free) == 1:
         match = Match(target_score=table.target_score, starter=-1)
@@ -116,7 +116,7 @@ def leave(table: TableValue, seat: int, now: float) -> Change:
     """Let a player give the seat back; in a running match it waits for a substitute. Raise TABLE_FINISHED."""
     _check_unfinished(table)
     left = Seat(entropy=table.seats[seat].entropy) if table.state is TableState.PLAYING else Seat()
-    return Change(table.advanced(now, seats=_replaced(table, seat, left)), seat, [SeatChanged(seat, "")])
+    return Change(table.advanced(now, seats=_replace_seat(table, seat, left)), seat, [SeatChanged(seat, "")])
 
 
 def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> Change:
@@ -149,7 +149,7 @@ def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> C
     return Change(after, seat, events, applied, ended=deal)
 
 
-def take_back(table: TableValue, seat: int, now: float) -> Change:
+def undo_move(table: TableValue, seat: int, now: float) -> Change:
     """Undo the newest play of the seat's turn (R11.4). Raise what `submit` raises."""
     deal = running_deal(table)
     if seat != deal.seat_to_move:
@@ -197,5 +197,5 @@ def _deal(table: TableValue, match: Match) -> tuple[TableValue, Dealt]:
     return table._replace(deal=deal, deal_revision=table.revision, reversals=0), dealt
 
 
-def _replaced(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:
+def _replace_seat(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:
     return (*table.seats[:number], seat, *table.seats[number + 1 :])

@@ -36,7 +36,7 @@ class Entry(NamedTuple):
         return [redacted_event(event, seat) for event in self.events]
 
 
-def entry_of(change: Change) -> Entry:
+def make_entry(change: Change) -> Entry:
     """Return the entry that a change adds to the log of its table."""
     return Entry(change.table.revision, tuple([_serialise_event(event, change) for event in change.events]))
 

@@ -61,7 +61,7 @@ class Feed:
         """
         table = await self._repository.get(self._table_id)
         if after_revision is None:
-            return [self._state(table)]
+            return [self._state_update(table)]
         self._verify_seat(table)
         if after_revision > table.revision:
             return await self._restart(await self._oldest())
@@ -89,7 +89,7 @@ class Feed:
                 for entry in entries:
                     if before is not None and entry.revision >= before:
                         return updates
-                    updates.append(UPDATE.events(self._events_of(entry)))
+                    updates.append(UPDATE.events(self._events_update(entry)))
                 if not entries:
                     break
         except HistoryGone as gone:
@@ -159,7 +159,7 @@ class Feed:
     async def _restart(self, oldest: int) -> list[bytes]:
         """Return HistoryGone, since history can be resumed only after the revision `oldest`, and the state."""
         gone = pb.HistoryGone(oldest_revision=oldest)
-        state = self._state(await self._repository.get(self._table_id))
+        state = self._state_update(await self._repository.get(self._table_id))
         return [UPDATE.history_gone(gone.SerializeToString()), state]
 
     async def _oldest(self) -> int:
@@ -170,7 +170,7 @@ class Feed:
             return gone.oldest - 1
         return 0
 
-    def _state(self, table: TableValue) -> bytes:
+    def _state_update(self, table: TableValue) -> bytes:
         self._verify_seat(table)
         self._postpone_heartbeat()
         self.revision = table.revision
@@ -180,7 +180,7 @@ class Feed:
             state += _STATE.view(view_bytes(view_of(table.deal, self.seat)))
         return UPDATE.state(state)
 
-    def _events_of(self, entry: Entry) -> bytes:
+    def _events_update(self, entry: Entry) -> bytes:
         if entry.revision > self._verified_at and any(map(self._is_seat_left, entry.events)):
             raise errors.seat_not_yours("the seat was given back")
         events = entry.redacted(self.seat)

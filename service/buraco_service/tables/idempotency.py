@@ -41,7 +41,7 @@ class Request(NamedTuple):
         return stored[_HEAD_BYTES:] if stored[:_HEAD_BYTES] == _BOUND + self.fingerprint else None
 
 
-def optional_number(number: int | None) -> bytes:
+def serialise_optional(number: int | None) -> bytes:
     """Return a number as a part of a request's content; None as an empty one."""
     return b"" if number is None else b"%d" % number
 
@@ -51,6 +51,6 @@ def is_bound(stored: bytes) -> bool:
     return stored.startswith(_BOUND)
 
 
-def table_id_for(request_id: str) -> str:
+def derive_table_id(request_id: str) -> str:
     """Return the id of the table that a request creates. A repeat of the request finds the table by it."""
     return sha256(_TABLE_ID + request_id.encode()).hexdigest()[:32]

@@ -14,7 +14,7 @@ from buraco_service.tables.state import TableValue
 _PAGE = 512
 
 
-async def deal_record(store: Store, table: TableValue, last_entry: bytes, ended: Deal) -> table_pb2.DealRecord:
+async def make_record(store: Store, table: TableValue, last_entry: bytes, ended: Deal) -> table_pb2.DealRecord:
     """Return the record of the deal that the change with this StoredEntry ends at `table`.
 
     The moves before it are read from the log.

@@ -23,10 +23,10 @@ from buraco_service.stores.base import (
 from buraco_service.tables import earlier
 from buraco_service.tables.changes import Change, verify_seat
 from buraco_service.tables.counting import count_change
-from buraco_service.tables.entries import Entry, entry_of, parse_entry, serialise_entry
+from buraco_service.tables.entries import Entry, make_entry, parse_entry, serialise_entry
 from buraco_service.tables.idempotency import Request
 from buraco_service.tables.recent import RecentTables
-from buraco_service.tables.records import deal_record
+from buraco_service.tables.records import make_record
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import parse_table, serialise_table
 
@@ -156,12 +156,12 @@ class TableRepository:
     async def _commit(
         self, table: TableValue, change: Change, request: Request, answer: Callable[[Change, Entry], bytes]
     ) -> Accepted:
-        entry, after = entry_of(change), change.table
+        entry, after = make_entry(change), change.table
         state, log_entry, content = serialise_table(after), serialise_entry(entry, change), answer(change, entry)
         records: tuple[tuple[int, bytes], ...] = ()
         keep_log_after = None
         if change.ended is not None:
-            record = await deal_record(self.store, table, log_entry, change.ended)
+            record = await make_record(self.store, table, log_entry, change.ended)
             records = ((record.deal_number, record.SerializeToString()),)
             # A finished deal can still be watched from its beginning; what came before it only as its record.
             keep_log_after = table.deal_revision - 1

@@ -23,7 +23,7 @@ from buraco_service.tables import changes, earlier
 from buraco_service.tables.changes import Change, verify_seat
 from buraco_service.tables.counting import MoveTimer, count_illegal
 from buraco_service.tables.entries import Entry
-from buraco_service.tables.idempotency import Request, optional_number, table_id_for
+from buraco_service.tables.idempotency import Request, derive_table_id, serialise_optional
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.repository import Accepted, TableRepository
 from buraco_service.tables.state import Seat, TableState, TableValue
@@ -76,7 +76,7 @@ class Tables:
         """
         now = self.clock()
         table = TableValue(
-            id=table_id_for(request_id),
+            id=derive_table_id(request_id),
             rules=rules,
             seats=(Seat(),) * seats,
             target_score=target_score,
@@ -142,7 +142,7 @@ class Tables:
             joined = table_pb2.StoredJoin(seat=change.seat, token_id=token_id, table=table_to_pb(change.table))
             return joined.SerializeToString()
 
-        request = Request.of("join", request_id, caller or "", optional_number(seat), player_name.encode(), entropy)
+        request = Request.of("join", request_id, caller or "", serialise_optional(seat), player_name.encode(), entropy)
         is_same = partial(earlier.is_same_join, seat, player_name)
         accepted = await self.repository.change(table_id, None, request, decide, answer, is_same)
         joined = table_pb2.StoredJoin.FromString(accepted.answer)
@@ -206,14 +206,14 @@ class Tables:
             count_illegal(self.metrics, broken)
             raise
 
-    async def take_back(
+    async def undo_move(
         self, table_id: str, claims: SeatClaims, revision: int | None, request_id: str, *, with_view: bool
     ) -> Accepted:
         """Undo the newest play of the seat's turn. The answer is as that of `submit`."""
         now = self.clock()
 
         def decide(table: TableValue, seat: int) -> Change:
-            return changes.take_back(table, seat, now)
+            return changes.undo_move(table, seat, now)
 
         return await self._play("undo", table_id, claims, (), revision, request_id, decide, with_view=with_view)
 
@@ -235,7 +235,7 @@ class Tables:
                 raise errors.stale_revision(table.revision, revision)
             return decide(table, seat)
 
-        request = Request.of(method, request_id, claims.token_id, optional_number(revision), *map(move_bytes, moves))
+        request = Request.of(method, request_id, claims.token_id, serialise_optional(revision), *map(move_bytes, moves))
         answer = partial(_submitted, with_view=with_view)
         is_same = partial(earlier.is_same_play, self.repository.store, table_id, moves, revision)
         with MoveTimer(self.metrics, method):

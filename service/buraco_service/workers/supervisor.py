@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from buraco_service.access.seat_tokens import MIN_SECRET_BYTES
 from buraco_service.configuration.settings import Settings
 from buraco_service.observing import logs
-from buraco_service.serving.listening import StartError, format_address, ready_file, reserved, serve_metrics
+from buraco_service.serving.listening import StartError, format_address, reserve_port, serve_metrics, write_ready_file
 from buraco_service.workers.link import HURRY, MARGIN
 from buraco_service.workers.metrics import Family, Gone, SupervisorMetrics, Together, families
 from buraco_service.workers.process import WorkerProcess
@@ -63,7 +63,7 @@ class Supervisor:
         settings = self._settings
         registry = CollectorRegistry()
         registry.register(Together(lambda: self._counted(loop)))
-        with reserved(settings.host, settings.port) as port:
+        with reserve_port(settings.host, settings.port) as port:
             self._environment |= self._changes(port)
             metrics_server = serve_metrics(registry, settings.metrics_host, settings.metrics_port)
             metrics_address = f"{settings.metrics_host}:{metrics_server.port}" if metrics_server is not None else None
@@ -97,7 +97,7 @@ class Supervisor:
             first = await self._started(1)
             async with asyncio.TaskGroup() as starting:
                 others = [starting.create_task(self._started(n)) for n in range(2, self._settings.workers + 1)]
-            with ready_file(self._settings.ready_file, address, metrics_address):
+            with write_ready_file(self._settings.ready_file, address, metrics_address):
                 self._log.info(
                     "serving",
                     address=address,

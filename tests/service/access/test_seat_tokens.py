@@ -16,8 +16,8 @@ from buraco_service.access.seat_tokens import (
     SigningKey,
     TokenExpired,
     TokenInvalid,
-    bearer,
-    random_key,
+    make_random_key,
+    parse_bearer,
 )
 
 KEY = SigningKey("k1", b"0123456789abcdef0123456789abcdef")
@@ -166,7 +166,7 @@ def test_keys() -> None:
         SeatTokens([], ttl=60)
     with pytest.raises(ValueError, match="same kid"):
         SeatTokens([KEY, SigningKey("k1", OLD_KEY.secret)], ttl=60)
-    assert random_key().secret != random_key().secret
+    assert make_random_key().secret != make_random_key().secret
     assert "0123" not in repr(KEY)
 
 
@@ -182,7 +182,7 @@ def test_keys() -> None:
 )
 def test_bearer(metadata: tuple[tuple[str, str | bytes], ...] | None, token: str | None) -> None:
     """The token of a call stands in its authorization header; a call need not have one."""
-    assert bearer(metadata) == token
+    assert parse_bearer(metadata) == token
 
 
 @pytest.mark.parametrize(
@@ -201,4 +201,4 @@ def test_bearer(metadata: tuple[tuple[str, str | bytes], ...] | None, token: str
 def test_malformed_bearer(metadata: tuple[tuple[str, str | bytes], ...]) -> None:
     """A malformed or repeated authorization header is an error, not a call without a token."""
     with pytest.raises(TokenInvalid):
-        bearer(metadata)
+        parse_bearer(metadata)

@@ -54,7 +54,7 @@ def moved(table: TableValue) -> TableValue:
 def laid_and_taken_back(table: TableValue) -> TableValue:
     """The table after a meld was laid and taken back."""
     laid = changes.submit(table, 0, [LayMeld(HAND[:3])], NOW).table
-    return changes.take_back(laid, 0, NOW).table
+    return changes.undo_move(laid, 0, NOW).table
 
 
 @pytest.mark.parametrize("change", [moved, laid_and_taken_back])

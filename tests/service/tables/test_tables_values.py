@@ -23,7 +23,7 @@ from buraco_rules import (
 )
 from buraco_service.errors import ApiError
 from buraco_service.tables import changes
-from buraco_service.tables.entries import Entry, entry_of, parse_entry, serialise_entry
+from buraco_service.tables.entries import Entry, make_entry, parse_entry, serialise_entry
 from buraco_service.tables.recent import MAX_BYTES, MAX_ENTRIES, RecentTables
 from buraco_service.tables.state import Seat, TableState, TableValue
 from buraco_service.tables.stored import CorruptTable, parse_table, serialise_table, table_to_pb
@@ -105,7 +105,7 @@ def test_entry_of_a_change() -> None:
     turn = plain_turn(dealt())
     change = changes.submit(table, turn.seat, turn.moves, NOW)
     assert change.table.revision == table.revision + 1
-    entry = entry_of(change)
+    entry = make_entry(change)
     payload = serialise_entry(entry, change)
     stored = table_pb2.StoredEntry.FromString(payload)
     assert [move.seat for move in stored.moves] == [turn.seat] * 2
@@ -151,7 +151,7 @@ def test_nothing_to_play(state: TableState) -> None:
     with pytest.raises(ApiError) as submitting:
         changes.submit(table, 0, [DrawStock()], NOW)
     with pytest.raises(ApiError) as undoing:
-        changes.take_back(table, 0, NOW)
+        changes.undo_move(table, 0, NOW)
     assert submitting.value.reason == undoing.value.reason == reason
 
 
