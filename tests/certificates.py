@@ -1,4 +1,4 @@
-"""Certificates of the moment, and files whose content is exchanged as Kubernetes does it."""
+"""Temporary certificates, and mounted secrets that change as in Kubernetes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import trustme
 
 
 class Authority:
-    """A CA of its own, which nobody else trusts."""
+    """A new CA."""
 
     def __init__(self) -> None:
         self._ca = trustme.CA()
         self.pem = self._ca.cert_pem.bytes()
 
     def pair(self, *names: str) -> tuple[bytes, bytes]:
-        """A certificate with its chain for these names, and its key."""
+        """Return a certificate with its chain for these names, and its private key."""
         issued = self._ca.issue_cert(*(names or ("127.0.0.1", "localhost")))
         return b"".join(pem.bytes() for pem in issued.cert_chain_pems), issued.private_key_pem.bytes()
 
     def trusting(self, client: Authority | None = None) -> grpc.ChannelCredentials:
-        """A client that trusts this CA, with a certificate of another one if there is one."""
+        """Return the credentials of a client that trusts this CA, with a certificate of `client` if given."""
         if client is None:
             return grpc.ssl_channel_credentials(self.pem)
         certificate, key = client.pair("client.example")
@@ -35,11 +35,11 @@ class Mounted(NamedTuple):
     folder: Path
 
     def path(self, name: str) -> Path:
-        """Where a file is to be read."""
+        """Return the path of a file."""
         return self.folder / name
 
     def put(self, **files: bytes | str) -> None:
-        """Exchanges all files at once."""
+        """Replace all files at once."""
         version = self.folder / f"..{len(list(self.folder.glob('..v*'))):03d}"
         version = version.with_name(f"..v{version.name[2:]}")
         version.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The clock of an event loop, set forward by a test: what waits for time to pass waits for no real time."""
+"""Sets an event loop's clock forward, so that tests do not wait for time to pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class LoopClock:
-    """Sets the clock of the running loop forward. Deadlines of gRPC calls are by the real one all the same."""
+    """Sets the clock of the running loop forward. Deadlines of gRPC calls keep real time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._loop = asyncio.get_running_loop()
@@ -26,7 +26,7 @@ class LoopClock:
         self._loop.call_soon(lambda: None)  # so that the loop looks which timers are due
 
     async def hurry(self, awaitable: Awaitable[T]) -> T:
-        """Await something while time flies."""
+        """Await something while the clock runs fast."""
         task = asyncio.ensure_future(awaitable)
         while not task.done():
             self.advance(1.0)

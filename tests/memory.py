@@ -1,4 +1,4 @@
-"""What values take of a process's memory."""
+"""Measures the memory of values."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""CAPACITY.md says what follows from its figures."""
+"""CAPACITY.md has what follows from its figures."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import tomllib
 import pytest
 
 from buraco_service.observing.metrics import Metrics
-from tests.tools.capacity import DOCUMENT, FIGURES, Need, Size, written
+from tests.tools.capacity import DOCUMENT, FIGURES, Need, Size, fill_in
 
 FIGURES_NOW = tomllib.loads(FIGURES.read_text())
 
 
 def test_tables_are_computed_from_the_figures() -> None:
-    """The document's tables are what the tool computes; `make readme` writes them."""
+    """The document's tables are what the tool computes; `make generate` writes them."""
     text = DOCUMENT.read_text()
-    assert written(text, FIGURES_NOW) == text
+    assert fill_in(text, FIGURES_NOW) == text
 
 
 def test_other_figures_make_other_tables() -> None:
     """A changed figure changes the tables that depend on it."""
     text = DOCUMENT.read_text()
     slower = FIGURES_NOW | {"service": FIGURES_NOW["service"] | {"stream_ms": 1000.0}}
-    assert written(text, slower) != text
+    assert fill_in(text, slower) != text
 
 
 def test_arithmetic_of_the_document() -> None:

@@ -22,6 +22,6 @@ def modules() -> Iterator[str]:
 
 @pytest.mark.parametrize("name", list(modules()))
 def test_examples(name: str) -> None:
-    """The examples in the docstrings of a module give what stands there."""
+    """The examples in the docstrings of a module give the results that are shown."""
     module: ModuleType = importlib.import_module(name)
     assert doctest.testmod(module).failed == 0

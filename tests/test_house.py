@@ -1,4 +1,4 @@
-"""The repository keeps its own house rules: what lies where, what is pinned, what is shipped."""
+"""The house rules of the repository: its folders, locks and packages."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ FOREIGN_HOSTS = tuple(
     )
 )
 
-# A checkout may lie right under these, which say nothing about a machine.
+# A checkout may be right under these, which say nothing about a machine.
 COMMON_FOLDERS = {
     Path(name)
     for name in (
@@ -109,7 +109,7 @@ class Pin(NamedTuple):
 
 
 def tracked() -> list[Path]:
-    """Files of the repository as git knows them, those about to be added included."""
+    """Return the files of the repository as git knows them, new ones included."""
     listing = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -121,7 +121,7 @@ def tracked() -> list[Path]:
 
 
 def texts() -> list[tuple[str, str]]:
-    """Every tracked text file: its path in the repository and what it says."""
+    """Return every tracked text file: its path in the repository and its contents."""
     found = []
     for path in tracked():
         content = path.read_bytes()
@@ -145,7 +145,7 @@ def pins(lock: Path) -> dict[NormalizedName, Pin]:
 
 
 def wanted(*extras: str) -> list[Requirement]:
-    """The direct requirements of the distribution with the given extras, as pyproject.toml states them."""
+    """Return the direct requirements of the distribution with the given extras."""
     project = PROJECT["project"]
     stated = list(project["dependencies"])
     for extra in extras:
@@ -154,28 +154,28 @@ def wanted(*extras: str) -> list[Requirement]:
 
 
 def group(name: str) -> list[Requirement]:
-    """A dependency group of pyproject.toml."""
+    """Return a dependency group of pyproject.toml."""
     return [Requirement(line) for line in PROJECT["dependency-groups"][name]]
 
 
-# ---- what lies where -------------------------------------------------------------------------------
+# ---- folders ---------------------------------------------------------------------------------------
 
 
 def test_top_level() -> None:
-    """The top level holds the parts of the house and nothing else, hidden files aside."""
+    """The top level has these files and folders and no others, except hidden ones."""
     names = {path.relative_to(ROOT).parts[0] for path in tracked()}
     assert {name for name in names if not name.startswith(".")} <= TOP_LEVEL
 
 
 def test_packages_are_all_shipped() -> None:
-    """Every package in the source folders stands in the wheel's list, and the other way round."""
+    """The packages in the source folders are those in the wheel's list."""
     parents = [ROOT / name for name in PROJECT["tool"]["hatch"]["build"]["dev-mode-dirs"]]
     on_disk = {path.parent.relative_to(ROOT).as_posix() for p in parents for path in p.glob("*/__init__.py")}
     assert on_disk == set(PACKAGES)
 
 
 def test_packages_are_typed() -> None:
-    """Every package of the distribution says that it carries types."""
+    """Every package of the distribution has a py.typed."""
     assert [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()] == []
 
 
@@ -205,11 +205,11 @@ def test_rules_import_only_the_standard_library() -> None:
     assert foreign == set()
 
 
-# ---- what the texts may say ------------------------------------------------------------------------
+# ---- texts -----------------------------------------------------------------------------------------
 
 
 def test_no_registry_host() -> None:
-    """No file names the host of a package registry: where packages come from is the machine's affair."""
+    """No file names the host of a package registry: where packages come from depends on the machine."""
     assert [(name, host) for name, text in texts() for host in FOREIGN_HOSTS if host in text] == []
 
 
@@ -239,12 +239,12 @@ def test_editors_agree_with_the_formatter() -> None:
     assert sections["*"].getint("indent_size") == ruff.get("indent-width", 4)
 
 
-# ---- what is pinned --------------------------------------------------------------------------------
+# ---- locks -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.relative_to(ROOT).as_posix())
 def test_lock_is_hashed(lock: Path) -> None:
-    """A lock holds exact pins with hashes and nothing else: no address, no option, no path."""
+    """A lock has exact pins with hashes and nothing else: no address, no option, no path."""
     locked = pins(lock)
     assert locked
     assert {name for name, pin in locked.items() if not pin.hashes} == set()
@@ -298,7 +298,7 @@ def test_lock_is_current(lock: Path, requirements: list[Requirement]) -> None:
 
 
 def test_environment_is_the_locked_one() -> None:
-    """What the tests run on is what the development lock says."""
+    """The tests run in the environment of the development lock."""
     installed = {canonicalize_name(d.name): Version(d.version) for d in importlib.metadata.distributions()}
     applicable = {
         name: pin.version
@@ -324,7 +324,7 @@ def test_floors_reach_the_generator() -> None:
     assert floors["protobuf"] >= Version(protobuf_versions.pop())
 
 
-# ---- what is shipped -------------------------------------------------------------------------------
+# ---- packages --------------------------------------------------------------------------------------
 
 
 def test_command_runs() -> None:
@@ -347,7 +347,7 @@ def test_subcommand_loads(name: str) -> None:
 
 
 def test_wheel_holds_the_packages(tmp_path: Path) -> None:
-    """A wheel holds every package whole, with its licence, and nothing beside them."""
+    """A wheel has every package whole, with its licence, and nothing else."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)],
         cwd=ROOT,

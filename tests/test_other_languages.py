@@ -68,7 +68,7 @@ def test_errors_can_be_read_with_what_is_exported(generated: Path) -> None:
 
 
 def test_generated_code_is_whole(generated: Path) -> None:
-    """There is a module for every file of the contract, and one more where it has a service."""
+    """There is a module for every file of the contract, and one more for each file with a service."""
     made = {path.relative_to(generated / "buraco/v1").as_posix() for path in (generated / "buraco/v1").rglob("*.py")}
     wanted = set()
     for path in (ROOT / "protos/buraco/v1").glob("*.proto"):

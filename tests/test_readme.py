@@ -1,4 +1,4 @@
-"""The documents say what is true: tables are made from the code, programs run, links lead somewhere."""
+"""The documents are true: tables come from the code, programs run, links have targets."""
 
 import doctest
 import json
@@ -18,14 +18,14 @@ from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.local_server import local_server
 from buraco_rules import PRESETS
 from buraco_service.commands.cli import main as buraco
-from buraco_service.configuration.specs import settings_table
+from buraco_service.configuration.specs import format_settings_table
 from buraco_service.observing.metrics import Metrics
 from buraco_service.workers.metrics import SupervisorMetrics
 from tests.certificates import Authority
 from tests.servers import service
 from tests.servers.postgres import PostgresServer
 from tests.test_house import tracked
-from tests.tools.presets import presets_table
+from tests.tools.presets import format_presets_table
 
 ROOT = Path(__file__).resolve().parent.parent
 GRPCURL = Path(sys.executable).parent / "grpcurl"
@@ -38,23 +38,23 @@ OTHER_VARIABLES = {"BURACO_CLIENT_API_KEY"}
 
 @cache
 def text(document: str) -> str:
-    """A document by its path."""
+    """Return a document by its path."""
     return (ROOT / document).read_text()
 
 
 def blocks(document: str, language: str) -> list[str]:
-    """The code blocks of a language."""
+    """Return the code blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", text(document), re.MULTILINE | re.DOTALL)
 
 
 def prose(document: str) -> str:
-    """A document without its code blocks."""
+    """Return a document without its code blocks."""
     return re.sub(r"^```.*?^```$", "", text(document), flags=re.MULTILINE | re.DOTALL)
 
 
 @cache
 def anchors(document: str) -> set[str]:
-    """The fragments that a document's headings have at GitHub."""
+    """Return the fragments of a document's headings at GitHub."""
     made: set[str] = set()
     for heading in re.findall(r"^#+ +(.+?) *$", prose(document), re.MULTILINE):
         words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
@@ -70,7 +70,7 @@ def anchors(document: str) -> set[str]:
 
 
 def test_readme_is_short() -> None:
-    """README.md can be read in a minute."""
+    """README.md is at most 7 kB."""
     assert len(text("README.md").encode()) <= MAX_README
 
 
@@ -120,7 +120,7 @@ def test_commands_exist(document: str) -> None:
 def test_variables_are_settings(document: str) -> None:
     """Every variable of the service that a document names is a setting."""
     named = set(re.findall(r"\bBURACO_[A-Z_]*[A-Z]\b", text(document)))
-    assert named <= set(re.findall(r"^\| `(BURACO_\w+)`", settings_table(), re.MULTILINE)) | OTHER_VARIABLES
+    assert named <= set(re.findall(r"^\| `(BURACO_\w+)`", format_settings_table(), re.MULTILINE)) | OTHER_VARIABLES
 
 
 def test_nothing_is_installed_from_an_index_by_name() -> None:
@@ -132,11 +132,11 @@ def test_nothing_is_installed_from_an_index_by_name() -> None:
 # ---- service/README.md -----------------------------------------------------------------------------
 
 
-def test_settings_table_is_the_settings() -> None:
-    """The table of settings is what the code declares; `make readme` writes it."""
+def test_settings_table_is_current() -> None:
+    """The table of settings is what the code declares; `make generate` writes it."""
     found = re.search(r"<!-- settings -->\n(.*?)<!-- /settings -->", text("service/README.md"), re.DOTALL)
     assert found is not None
-    assert found.group(1).strip() == settings_table().strip()
+    assert found.group(1).strip() == format_settings_table().strip()
 
 
 def test_the_production_example_serves(tmp_path: Path, postgres_server: PostgresServer) -> None:
@@ -209,10 +209,10 @@ def test_every_rule_set_is_listed() -> None:
 
 
 def test_presets_table_is_the_presets() -> None:
-    """The table of presets in the rules has the options as the code has them; `make readme` writes it."""
+    """The table of presets in the rules has the options as the code has them; `make generate` writes it."""
     found = re.search(r"<!-- presets -->\n(.*?)<!-- /presets -->", text("protos/RULES.md"), re.DOTALL)
     assert found is not None
-    assert found.group(1).strip() == presets_table().strip()
+    assert found.group(1).strip() == format_presets_table().strip()
 
 
 def test_every_rule_that_is_cited_can_be_looked_up() -> None:

@@ -66,7 +66,7 @@ async def test_vectors(path: Path, replica: Replica) -> None:
 
 
 def asked(body: Json) -> Json:
-    """What of a vector is asked, not expected."""
+    """Return a vector without its expectations."""
     names = {"snapshot", "seat", "request", "seed", "cards", "turns", "words"}
     if body.keys() & {"events", "violations", "refused"}:
         names.add("moves")
@@ -79,7 +79,7 @@ def asked(body: Json) -> Json:
 
 
 def changes(value: Any) -> Iterator[Any]:
-    """A value with one thing in it changed, each in turn."""
+    """Yield the value with one part changed, for each part."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
@@ -117,7 +117,7 @@ async def test_wrong_expectations_are_noticed(kind: str, replica: Replica) -> No
 
 @pytest.mark.parametrize("wrong", ["nothing", "another's", "not as they lie"])
 def test_sheets_without_their_melds_are_noticed(wrong: str) -> None:
-    """A score whose sheets have not the melds that they count is no right answer, whatever else it says."""
+    """A score whose sheets lack the melds that they count fails, whatever else is right."""
     body = next(vector.body for vector in VECTORS if vector.kind == "score" and len(_melds_of(vector.body, 0)) > 1)
     deal = ParseDict(body["snapshot"], deal_pb2.Snapshot()).deal
     sheets = [score_pb2.SideScore(side=number, melds=side.melds) for number, side in enumerate(deal.sides)]
@@ -136,14 +136,14 @@ def _melds_of(body: Json, side: int) -> list[Json]:
 
 
 def test_expanded_is_up_to_date() -> None:
-    """`python -m tests.vectors.expand` would change nothing: the JSON is what the texts say."""
+    """`python -m tests.vectors.expand` would change nothing."""
     files = {written.path: written.text for written in expanded()}
     assert set(files) == set(load.files())
     assert [path.name for path, text in files.items() if path.read_text() != text] == []
 
 
 def test_names_are_unique() -> None:
-    """No two vectors have one name, and none names a rule set twice."""
+    """Names of vectors are unique, and none names a rule set twice."""
     names = Counter(vector["name"] for source in load.sources() for vector in source.vectors)
     assert [name for name, count in names.items() if count > 1] == []
     assert len({vector.title for vector in VECTORS}) == len(VECTORS)
@@ -225,7 +225,7 @@ async def test_both_values_of_every_option(option: str, replica: Replica) -> Non
 
 
 async def tells_apart(runner: Runner, vector: Json, house_rules: str) -> bool:
-    """Whether a vector fails under other rules, under which its position can be reached, too."""
+    """Return True if a vector fails under other rules, under which its position is also possible."""
     try:
         record, body = expanded_under(vector, house_rules)
     except BadVector:
@@ -282,7 +282,7 @@ def test_every_vector_has_a_purpose() -> None:
 
 
 def test_every_kind_is_documented() -> None:
-    """The README tells of every kind of vector."""
+    """The README describes every kind of vector."""
     readme = (load.FOLDER / "README.md").read_text()
     assert [kind for kind in KINDS if f"### `{kind}`" not in readme] == []
 

@@ -7,9 +7,10 @@ from contextlib import closing
 
 from buraco.v1 import table_service_pb2
 from buraco_bots.bot import Bot
-from buraco_bots.codec import move_from_message, move_to_message, view_from_message
 from buraco_bots.thinking import USUAL, Thinker
 from buraco_client import PlayUpdate, RevisionStale, Seat
+from buraco_codec.moves import move_from_pb, move_to_pb
+from buraco_codec.views import view_from_pb
 
 
 async def play_seat(
@@ -34,12 +35,12 @@ async def play_seat(
                 notice(update)
             if not isinstance(update, table_service_pb2.PlayTurn):
                 continue
-            view = view_from_message(update.view)
+            view = view_from_pb(update.view)
             if turn != (view.match.deal_number, view.turn_number):
                 turn, made = (view.match.deal_number, view.turn_number), 0
-            move = await thinker.choose(bot, view, [move_from_message(move) for move in update.moves], made)
+            move = await thinker.choose(bot, view, [move_from_pb(move) for move in update.moves], made)
             try:
-                await session.submit([move_to_message(move)], update.revision)
+                await session.submit([move_to_pb(move)], update.revision)
             except RevisionStale:
                 continue  # somebody left or joined meanwhile: the turn comes again
             total += 1

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from buraco.v1 import event_pb2, table_pb2
-from buraco_bots.codec import view_from_message
 from buraco_client import BuracoClient, BuracoError, PlayUpdate
+from buraco_codec.views import view_from_pb
 from buraco_notation import format_cards
 from buraco_rules import Ending, View
 from buraco_rules.cards import CARD_TEXT
@@ -125,7 +125,7 @@ class LiveTable(Lines):
             with contextlib.suppress(BuracoError):  # a look that failed is made up for by the next
                 seen = await client.view(self._table_id)
                 if seen.HasField("view"):
-                    live.update(picture(view_from_message(seen.view), self._bots, self._plays), refresh=True)
+                    live.update(picture(view_from_pb(seen.view), self._bots, self._plays), refresh=True)
 
 
 def picture(view: View, bots: Sequence[str], plays: Sequence[str]) -> Group:

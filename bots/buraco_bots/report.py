@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from buraco.v1 import table_pb2
-from buraco_bots.codec import match_from_message, move_from_message, rule_set_from_message
+from buraco_codec.deals import match_from_pb
+from buraco_codec.moves import move_from_pb
+from buraco_codec.rule_sets import rule_set_from_pb
 from buraco_notation import format_cards
 from buraco_rules import (
     Deal,
@@ -14,6 +16,7 @@ from buraco_rules import (
     Ending,
     IllegalMove,
     MatchRecord,
+    Problems,
     ScoreLine,
     SideScore,
     apply_for,
@@ -54,7 +57,7 @@ class DealReport:
         return record_deal(
             _dealt(message),
             message.seed,
-            [move_from_message(move.move) for move in message.moves],
+            [move_from_pb(move.move) for move in message.moves],
             server_seed=None if message.server_seed == message.seed else message.server_seed,
             entropies=tuple(message.entropies) if any(message.entropies) else (),
         )
@@ -118,7 +121,7 @@ def replay(record: table_pb2.DealRecord) -> DealReport:
     deal = _dealt(record)
     try:
         for move in record.moves:
-            deal, _ = apply_for(deal, move.seat, move_from_message(move.move))
+            deal, _ = apply_for(deal, move.seat, move_from_pb(move.move))
     except IllegalMove as illegal:
         raise RecordWrong(f"deal {number}: a move of its record is illegal: {illegal}") from illegal
     stated = [(side.total, side.match_total) for side in record.score.sides]
@@ -129,8 +132,10 @@ def replay(record: table_pb2.DealRecord) -> DealReport:
 
 
 def _dealt(record: table_pb2.DealRecord) -> Deal:
-    rules = rule_set_from_message(record.rule_set)
-    return deal_match(rules, record.seats, record.seed, match_from_message(record.match))[0]
+    problems = Problems()
+    match = match_from_pb(record.match, "match", problems)
+    problems.raise_if_any()
+    return deal_match(rule_set_from_pb(record.rule_set), record.seats, record.seed, match)[0]
 
 
 def meld_text(side: SideScore, line: ScoreLine) -> str:

@@ -5,7 +5,7 @@
 #   postgresql.sh check FILE
 #   postgresql.sh restore FILE [URL]     with the service stopped; all of the schema "buraco" is replaced, or nothing
 #
-# Without a URL the usual variables count (PGHOST, PGDATABASE, PGUSER, PGPASSWORD, PGSSLMODE …). A password belongs there
+# Without a URL the usual variables apply (PGHOST, PGDATABASE, PGUSER, PGPASSWORD, PGSSLMODE …). A password belongs there
 # or into a PGPASSFILE: everybody on a machine can read command lines.
 set -euo pipefail
 
@@ -17,9 +17,9 @@ refuse() {
 backup() {
     local file=$1
     draft=$1.part
-    [ ! -e "$file" ] || refuse "$file is there already"
+    [ ! -e "$file" ] || refuse "$file already exists"
     trap 'rm -f "$draft"' EXIT
-    # One snapshot of all tables; of the database's other schemas nothing.
+    # One snapshot of all tables of this schema, and of no other.
     pg_dump "${database[@]}" --format=custom --schema=buraco --no-owner --no-privileges --file="$draft"
     check "$draft"
     sync "$draft"
@@ -28,9 +28,9 @@ backup() {
 
 check() {
     local contents
-    contents=$(pg_restore --list "$1") || refuse "$1 is no backup"
+    contents=$(pg_restore --list "$1") || refuse "$1 is not a backup"
     grep --quiet 'TABLE DATA buraco tables' <<<"$contents" || refuse "$1 holds no tables of the service"
-    # Reads all of it, and throws it away.
+    # Read all of it, and discard the output.
     pg_restore --file=/dev/null "$1" || refuse "$1 is damaged"
 }
 

@@ -16,27 +16,27 @@ import time
 from pathlib import Path
 
 APPLICATION_ID = 0x42755263
-"""What the service writes into its databases."""
+"""The application id of the service's databases."""
 
 
 class Refused(Exception):
-    """Nothing was done; says why."""
+    """Nothing was changed; the message has the reason."""
 
 
 def backup(database: Path, file: Path) -> str:
-    """Copies a database as it is at one moment. Writers go on meanwhile."""
+    """Copy a database as it is at one moment; the service may run. Return a report. Raise Refused."""
     if not database.is_file():
         raise Refused(f"there is no {database}")
     if file.exists():
-        raise Refused(f"{file} is there already")
+        raise Refused(f"{file} already exists")
     draft = file.with_name(file.name + ".part")
     draft.unlink(missing_ok=True)
     try:
         with (
-            contextlib.closing(_opened(database, "ro")) as source,
+            contextlib.closing(_open(database, "ro")) as source,
             contextlib.closing(sqlite3.connect(draft)) as target,
         ):
-            # In one step: a write meanwhile would have a copy in many steps begin anew.
+            # In one step: a write during a copy in several steps would restart the copy.
             source.backup(target)
             # One file instead of three.
             target.execute("PRAGMA journal_mode = DELETE")
@@ -50,13 +50,13 @@ def backup(database: Path, file: Path) -> str:
 
 
 def check(file: Path) -> str:
-    """Reads a backup through. Raises Refused if it is none, or damaged."""
+    """Read a whole backup; return its number of tables. Raise Refused if it is damaged, or not a backup."""
     if not file.is_file():
         raise Refused(f"there is no {file}")
     if file.with_name(file.name + "-wal").exists():
-        raise Refused(f"{file} is no backup: it has a log beside it")
+        raise Refused(f"{file} is not a backup: it has a log beside it")
     try:
-        with contextlib.closing(_opened(file, "ro&immutable=1")) as db:
+        with contextlib.closing(_open(file, "ro&immutable=1")) as db:
             (application,) = db.execute("PRAGMA application_id").fetchone()
             if application != APPLICATION_ID:
                 raise Refused(f"{file} is not a database of the service")
@@ -70,7 +70,7 @@ def check(file: Path) -> str:
 
 
 def restore(file: Path, database: Path) -> str:
-    """Puts a backup in the place of a database."""
+    """Put a backup in the place of a database, which is kept beside it. Return a report. Raise Refused."""
     tables = check(file)
     draft = database.with_name(database.name + ".part")
     shutil.copyfile(file, draft)
@@ -89,20 +89,20 @@ def restore(file: Path, database: Path) -> str:
     return f"{tables} in {database}{kept}"
 
 
-def _opened(path: Path, mode: str) -> sqlite3.Connection:
+def _open(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)
 
 
 def _close_log(database: Path) -> None:
-    """Puts all of the write-ahead log into the database, which only works for who is alone with it."""
+    """Move the write-ahead log into the database. Raise Refused if anybody else has it open."""
     try:
-        with contextlib.closing(_opened(database, "rw")) as db:
+        with contextlib.closing(_open(database, "rw")) as db:
             db.execute("PRAGMA busy_timeout = 0")
             db.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.OperationalError as error:
         raise Refused(f"{database} is in use, stop the service first ({error})") from None
     except sqlite3.DatabaseError:
-        # What is being replaced may well be damaged; then its log stays with it.
+        # A database that is being replaced may be damaged; its log is kept with it.
         for suffix in ("-wal", "-shm"):
             log = database.with_name(database.name + suffix)
             if log.exists():
@@ -118,7 +118,7 @@ def _sync(path: Path) -> None:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, places in (("backup", ("database", "file")), ("check", ("file",)), ("restore", ("file", "database"))):
@@ -128,15 +128,15 @@ def main() -> int:
     given = parser.parse_args()
     try:
         if given.command == "backup":
-            said = backup(given.database, given.file)
+            report = backup(given.database, given.file)
         elif given.command == "restore":
-            said = restore(given.file, given.database)
+            report = restore(given.file, given.database)
         else:
-            said = check(given.file)
+            report = check(given.file)
     except (Refused, OSError, sqlite3.Error) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(f"{said}\n")
+    sys.stdout.write(f"{report}\n")
     return 0
 
 

@@ -6,8 +6,8 @@
 #   valkey.sh check FILE
 #   valkey.sh restore FILE FOLDER        with the server stopped: FOLDER is its data folder (setting "dir")
 #
-# Of a cluster each master has a backup of its own, and gets it back. The backups of two masters are of two moments, which
-# does no harm: a table lies whole in one of them.
+# In a cluster each master is backed up and restored by itself. The backups of two masters are of two moments, which does
+# no harm: a table is stored whole in one of them.
 set -euo pipefail
 
 refuse() {
@@ -19,7 +19,7 @@ backup() {
     local file=$1 client
     draft=$1.part
     shift
-    [ ! -e "$file" ] || refuse "$file is there already"
+    [ ! -e "$file" ] || refuse "$file already exists"
     client=$(command -v valkey-cli || command -v redis-cli) || refuse "neither valkey-cli nor redis-cli is in the PATH"
     trap 'rm -f "$draft"' EXIT
     # The server sends its data as it would to a new replica: as it is at one moment.
@@ -33,9 +33,9 @@ check() {
     [ -f "$1" ] || refuse "there is no $1"
     case $(head -c 6 "$1" | tr -d '\0') in
     REDIS* | VALKEY) ;;
-    *) refuse "$1 is no backup" ;;
+    *) refuse "$1 is not a backup" ;;
     esac
-    # An end mark and a checksum of eight bytes, which the server looks at when it reads the file.
+    # An end mark and a checksum of eight bytes, which the server checks when it reads the file.
     [ "$(tail -c 9 "$1" | head -c 1 | od -An -tx1 | tr -d ' ')" = ff ] || refuse "$1 is not whole"
 }
 
@@ -50,7 +50,7 @@ restore() {
             mv "$old" "$aside"
         fi
     done
-    # Where it keeps an append-only file, that is what a server reads at its start: the backup becomes the base of a new one.
+    # With appendonly a server reads its append-only file at the start: the backup becomes the base of a new one.
     mkdir "$folder/appendonlydir"
     cp "$file" "$folder/appendonlydir/appendonly.aof.1.base.rdb"
     echo "file appendonly.aof.1.base.rdb seq 1 type b" >"$folder/appendonlydir/appendonly.aof.manifest"

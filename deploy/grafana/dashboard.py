@@ -15,10 +15,10 @@ DASHBOARD: Final = Path(__file__).with_name("buraco.json")
 _COLUMNS: Final = 24
 _ROW_HEIGHT: Final = 1
 
-# Of the job that is chosen; a fleet's job is called after the service's.
+# The selected job; the name of a fleet's job begins with the service's.
 _JOB: Final = 'job="$job"'
 _FLEET: Final = 'job=~"$job.*"'
-_OURS: Final = f'{_JOB}, grpc_service=~"buraco[.].+"'
+_SERVICES: Final = f'{_JOB}, grpc_service=~"buraco[.].+"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Panel:
     """One panel: `queries` are PromQL by legend; `unit` is Grafana's name of it."""
 
     title: str
-    tells: str
+    description: str
     queries: dict[str, str]
     unit: str = "short"
     kind: Literal["timeseries", "stat", "heatmap"] = "timeseries"
@@ -38,7 +38,7 @@ class Panel:
 
 
 def _rate(metric: str, labels: str = "") -> str:
-    """What a counter of the service grows by in a second."""
+    """Return the expression for the rate of a counter, a second."""
     return f"rate({metric}{{{_JOB}{', ' if labels else ''}{labels}}}[$__rate_interval])"
 
 
@@ -47,12 +47,12 @@ def _by(label: str, expression: str) -> str:
 
 
 def _or_zero(expression: str) -> str:
-    """For what has not happened yet: zero in place of nothing."""
+    """Return an expression that gives zero where no sample exists yet."""
     return f"{expression} or on () vector(0)"
 
 
 def _quantile(share: float, metric: str, by: str = "", labels: str = _JOB) -> str:
-    """A quantile of a histogram, one for each value of the label `by`."""
+    """Return the expression for a quantile of a histogram, one for each value of the label `by`."""
     return (
         f"histogram_quantile({share}, sum by ({by + ', ' if by else ''}le)"
         f" (rate({metric}_bucket{{{labels}}}[$__rate_interval])))"
@@ -63,16 +63,16 @@ def _quantiles(metric: str, labels: str = _JOB) -> dict[str, str]:
     return {f"p{share * 100:g}": _quantile(share, metric, labels=labels) for share in (0.5, 0.95, 0.99)}
 
 
-def _kept(bad: str, all_: str) -> str:
-    """The share that went well in 30 days."""
+def _success_ratio(bad: str, all_: str) -> str:
+    """Return the expression for the share that did not go wrong in 30 days."""
     return f"1 - avg_over_time({bad}{{{_JOB}}}[30d]) / (avg_over_time({all_}{{{_JOB}}}[30d]) > 0)"
 
 
 PLAYERS: Final = (
     Panel(
         "Availability, 30 days",
-        "Share of requests that did not fail by the service's doing. Promised: 99.9 %.",
-        {"": _kept("job:buraco_requests_failed:rate5m", "job:buraco_requests:rate5m")},
+        "Share of requests that did not fail by a fault of the service. Promised: 99.9 %.",
+        {"": _success_ratio("job:buraco_requests_failed:rate5m", "job:buraco_requests:rate5m")},
         unit="percentunit",
         kind="stat",
         width=6,
@@ -81,8 +81,8 @@ PLAYERS: Final = (
     ),
     Panel(
         "Moves within 0.1 s, 30 days",
-        "Share of accepted moves decided within 0.1 s, counted from when the service has the request. Promised: 99 %.",
-        {"": _kept("job:buraco_moves_slow:rate5m", "job:buraco_moves_ok:rate5m")},
+        "Share of accepted moves decided within 0.1 s, from the arrival of the request. Promised: 99 %.",
+        {"": _success_ratio("job:buraco_moves_slow:rate5m", "job:buraco_moves_ok:rate5m")},
         unit="percentunit",
         kind="stat",
         width=6,
@@ -99,7 +99,7 @@ PLAYERS: Final = (
     ),
     Panel(
         "Matches being played",
-        "Tables whose match runs, in the whole store; counted once a minute.",
+        "Tables with a running match, in the whole store; counted once a minute.",
         {"": f'max(buraco_tables{{{_JOB}, state="playing"}})'},
         kind="stat",
         width=6,
@@ -113,13 +113,13 @@ PLAYERS: Final = (
     ),
     Panel(
         "Requests that failed",
-        "Share of the last five minutes that failed by the service's doing, and of moves that took over 0.1 s.",
+        "Share of the last five minutes that failed by a fault of the service, and of moves that took over 0.1 s.",
         {"failed": f"job:buraco_failed:ratio5m{{{_JOB}}}", "slow moves": f"job:buraco_slow:ratio5m{{{_JOB}}}"},
         unit="percentunit",
     ),
     Panel(
         "Requests for moves by outcome",
-        "ok: accepted; refused: against the rules or out of turn; failed: our doing; cancelled: nobody waited.",
+        "ok: accepted; refused: against the rules or out of turn; failed: by the service; cancelled: by the caller.",
         {"{{outcome}}": _by("outcome", _rate("buraco_move_request_seconds_count"))},
         unit="reqps",
     ),
@@ -129,14 +129,14 @@ SERVICE: Final = (
     Panel(
         "Calls by method",
         "Calls that ended, in a second. Streams end late: see Watchers for those that are open.",
-        {"{{grpc_method}}": f"sum by (grpc_method) (rate(grpc_server_handled_total{{{_OURS}}}[$__rate_interval]))"},
+        {"{{grpc_method}}": f"sum by (grpc_method) (rate(grpc_server_handled_total{{{_SERVICES}}}[$__rate_interval]))"},
         unit="reqps",
         stacked=True,
     ),
     Panel(
         "Calls by status",
-        "Of these UNAVAILABLE and INTERNAL are the service's doing.",
-        {"{{grpc_code}}": f"sum by (grpc_code) (rate(grpc_server_handled_total{{{_OURS}}}[$__rate_interval]))"},
+        "UNAVAILABLE and INTERNAL are faults of the service.",
+        {"{{grpc_code}}": f"sum by (grpc_code) (rate(grpc_server_handled_total{{{_SERVICES}}}[$__rate_interval]))"},
         unit="reqps",
     ),
     Panel(
@@ -144,16 +144,16 @@ SERVICE: Final = (
         "Calls with one answer; streams last as long as somebody watches.",
         {
             "{{grpc_method}}": _quantile(
-                0.99, "grpc_server_handling_seconds", "grpc_method", f'{_OURS}, grpc_type="UNARY"'
+                0.99, "grpc_server_handling_seconds", "grpc_method", f'{_SERVICES}, grpc_type="UNARY"'
             )
         },
         unit="s",
     ),
     Panel(
         "Calls in flight",
-        "Begun and not ended, streams among them, and calls whose message has not come (BuracoMessagesWithheld).",
+        "Open calls and streams, and calls whose message has not arrived (BuracoMessagesWithheld).",
         {
-            "calls": f"sum(grpc_server_started_total{{{_OURS}}}) - sum(grpc_server_handled_total{{{_OURS}}})",
+            "calls": f"sum(grpc_server_started_total{{{_SERVICES}}}) - sum(grpc_server_handled_total{{{_SERVICES}}})",
             "streams": f"sum(buraco_watches{{{_JOB}}})",
             "messages not sent": f"sum(buraco_unsent_messages{{{_JOB}}})",
         },
@@ -183,7 +183,7 @@ SERVICE: Final = (
     ),
     Panel(
         "Replicas",
-        "That answer Prometheus, by version.",
+        "Replicas that answer Prometheus, by version.",
         {"{{version}}": f"count by (version) (buraco_build_info{{{_JOB}}})", "down": f"sum(up{{{_JOB}}} == bool 0)"},
     ),
 )
@@ -191,26 +191,26 @@ SERVICE: Final = (
 STORE: Final = (
     Panel(
         "Operations",
-        "What the service asks of its store, in a second.",
+        "Operations of the store, a second.",
         {"{{operation}}": _by("operation", _rate("buraco_store_operations_total"))},
         unit="ops",
         stacked=True,
     ),
     Panel(
         "How long operations take: p99",
-        "A move is one commit; most other calls are one revision.",
+        "A move is one commit; most other calls read one revision.",
         {"{{operation}}": _quantile(0.99, "buraco_store_operation_seconds", "operation")},
         unit="s",
     ),
     Panel(
         "Operations by outcome, ok left out",
-        "unavailable and error are trouble; conflict, remembered and not_found are ordinary answers.",
+        "unavailable and error are faults; conflict, remembered (a stored answer) and not_found are ordinary.",
         {"{{outcome}}": _or_zero(_by("outcome", _rate("buraco_store_operations_total", 'outcome!="ok"')))},
         unit="ops",
     ),
     Panel(
         "Commits that lost a race",
-        "They are decided anew. Many mean that several clients move for one seat, or that one table is very busy.",
+        "They are repeated. Many mean that several clients move for one seat, or that one table is very busy.",
         {"conflicts": f"sum({_rate('buraco_store_conflicts_total')})"},
         unit="ops",
     ),
@@ -236,7 +236,7 @@ GAME: Final = (
     ),
     Panel(
         "Rules that moves broke",
-        "The ten most frequent. A new client that leads here has not read move.proto.",
+        "The ten most frequent. Many of a new client: its author should read move.proto.",
         {"{{reason}}": _or_zero(f"topk(10, {_by('reason', _rate('buraco_violations_total'))})")},
         unit="ops",
     ),
@@ -268,7 +268,7 @@ GAME: Final = (
     ),
     Panel(
         "Scores of a deal",
-        "What a side scored; the middle half lies between p25 and p75.",
+        "What a side scored; half of the scores are between p25 and p75.",
         {f"p{share * 100:g}": _quantile(share, "buraco_deal_score_points") for share in (0.25, 0.5, 0.75, 0.95)},
     ),
     Panel(
@@ -289,7 +289,7 @@ BOTS: Final = (
     ),
     Panel(
         "Faults of bots",
-        "Moves that were late, illegal or an error; overdue: calls that have not returned, however long ago.",
+        "Moves that were late, illegal or an error; overdue: calls that have not returned yet.",
         {
             "{{bot}} {{fault}}": "sum by (bot, fault)"
             f" (increase(buraco_bot_faults_total{{{_FLEET}}}[$__rate_interval]))",
@@ -298,12 +298,12 @@ BOTS: Final = (
     ),
     Panel(
         "Seats that bots hold",
-        "Of all fleets.",
+        "By instance of a fleet.",
         {"{{instance}}": f"buraco_fleet_seats{{{_FLEET}}}"},
     ),
     Panel(
-        "How bots got up",
-        "finished is as it should be; bot_failed is a fault of the bot, seat_lost one of service or network.",
+        "How bots left their tables",
+        "finished is normal; bot_failed is a fault of the bot, seat_lost one of service or network.",
         {"{{outcome}}": f"sum by (outcome) (increase(buraco_fleet_sittings_total{{{_FLEET}}}[$__rate_interval]))"},
     ),
 )
@@ -312,7 +312,7 @@ ROWS: Final = {"Players' experience": PLAYERS, "Service": SERVICE, "Store": STOR
 
 
 def dashboard() -> dict[str, Any]:
-    """The dashboard as Grafana imports it."""
+    """Return the dashboard as Grafana imports it."""
     panels: list[dict[str, Any]] = []
     top = 0
     for title, row in ROWS.items():
@@ -327,7 +327,7 @@ def dashboard() -> dict[str, Any]:
     return {
         "uid": "buraco",
         "title": "Buraco",
-        "description": "Generated by deploy/grafana/dashboard.py. What each alert means stands in deploy/README.md.",
+        "description": "Generated by deploy/grafana/dashboard.py. deploy/README.md explains each alert.",
         "tags": ["buraco"],
         "schemaVersion": 39,
         "version": 1,
@@ -389,7 +389,7 @@ def _panel(panel: Panel, number: int, left: int, top: int) -> dict[str, Any]:
         "id": number,
         "type": panel.kind,
         "title": panel.title,
-        "description": panel.tells,
+        "description": panel.description,
         "datasource": _SOURCE,
         "gridPos": {"x": left, "y": top, "w": panel.width, "h": panel.height},
         "targets": targets,
@@ -399,7 +399,7 @@ def _panel(panel: Panel, number: int, left: int, top: int) -> dict[str, Any]:
 
 
 def text() -> str:
-    """The file's contents."""
+    """Return the contents of the file."""
     return json.dumps(dashboard(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,5 +1,5 @@
-"""Protobuf messages to values of the rules and back: plain functions, one module a thing.
+"""Messages of the contract as values of the rules, and back: plain functions, one module for each kind of value.
 
-`x_to_pb` cannot fail on what the rules made. `x_from_pb` raises `buraco_rules.ValidationError`, which names every field
-at fault. Enum numbers are the same on both sides by design, and tests hold that; so cards cross as whole lists.
+`x_to_pb` and `x_bytes` cannot fail on what the rules made. `x_from_pb` raises `buraco_rules.ValidationError` with every
+field at fault. Enums, cards among them, have the same numbers on both sides, which tests hold.
 """

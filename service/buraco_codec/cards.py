@@ -1,4 +1,4 @@
-"""Lists of cards. They cross as lists of numbers; nothing is done card by card unless a list is faulty."""
+"""Cards, which have the same numbers in messages and rules."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,13 +7,13 @@ from buraco_rules import Path, Problems
 from buraco_rules.cards import FACES
 
 MAX_CARDS: Final = 108
-"""As many as the largest deck has."""
+"""Cards of the largest deck."""
 
 _FACES: Final = frozenset(FACES)
 
 
 def cards_from_pb(cards: Sequence[int], path: Path, problems: Problems) -> tuple[int, ...]:
-    """The cards of a repeated field, in their order. Too many, or something that is no card, is a fault."""
+    """Return the cards of a repeated field in order. Add a problem if there are too many, and for each that is none."""
     if len(cards) > MAX_CARDS:
         problems.add(path, f"at most {MAX_CARDS} cards, not {len(cards)}")
         return ()
@@ -26,14 +26,14 @@ def cards_from_pb(cards: Sequence[int], path: Path, problems: Problems) -> tuple
 
 
 def card_from_pb(card: int, path: Path, problems: Problems) -> int:
-    """A card that must be given."""
+    """Return a card. Add a problem if it is not given or is none."""
     if card not in _FACES:
         problems.add(path, f"{card} is no card" if card else "a card must be given")
     return card
 
 
 def optional_card_from_pb(card: int, path: Path, problems: Problems) -> int:
-    """A card, or 0 for none."""
+    """Return a card, 0 if none is given. Add a problem if it is no card."""
     if card and card not in _FACES:
         problems.add(path, f"{card} is no card")
     return card

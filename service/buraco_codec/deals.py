@@ -1,11 +1,11 @@
-"""Reading snapshots: all of a match, hidden cards included. They are written by `snapshots`."""
+"""Reads snapshots: everything of a deal, hidden cards included. `snapshots` writes them."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from buraco.v1 import deal_pb2
 from buraco_codec.cards import cards_from_pb, optional_card_from_pb
-from buraco_codec.fields import by_number, check_known
+from buraco_codec.fields import by_number, check_known, enum_from_pb
 from buraco_codec.melds import meld_from_pb
 from buraco_codec.rule_sets import rule_set_from_pb
 from buraco_codec.sides import side_from_pb
@@ -16,10 +16,10 @@ _ENDINGS: Final = by_number(Ending)
 
 
 def deal_from_pb(snapshot: deal_pb2.Snapshot, rules: RuleSet | None = None) -> Deal:
-    """The deal of a snapshot, under `rules` or else the snapshot's own rule set; hands may come in any order.
+    """Return the deal of a snapshot, under `rules` or else the snapshot's own rule set, with its hands sorted.
 
-    Raise ValidationError where the message has not the form of a deal: something is missing, unknown or too many.
-    Whether play could have led there is another question: see `buraco_rules.deal_problems`.
+    Raise ValidationError if something in the message is missing, unknown or too long. `deal_problems` of the rules
+    tells whether play can lead to the deal.
     """
     problems = Problems()
     if rules is None:
@@ -38,7 +38,7 @@ def deal_from_pb(snapshot: deal_pb2.Snapshot, rules: RuleSet | None = None) -> D
 
 
 def match_from_pb(match: deal_pb2.Match, path: Path, problems: Problems) -> Match:
-    """Where a match stands; no scores mean 0 for both sides."""
+    """Return a match; without scores both sides have 0. Add a problem if the number of scores is another than two."""
     scores = match.scores
     pair = (0, 0)
     if len(scores) == 2:
@@ -68,15 +68,11 @@ def _deal_from_pb(pb: deal_pb2.Deal, rules: RuleSet | None, seats: int, match: M
     seat_to_move = pb.seat_to_move
     if seat_to_move >= seats:
         problems.add("deal.seat_to_move", f"a seat, 0 to {seats - 1}, not {seat_to_move}")
-    phase = _PHASES.get(pb.phase)
-    if phase is None:
-        problems.add("deal.phase", f"{pb.phase} is no phase" if pb.phase else "must be given")
+    phase = enum_from_pb(_PHASES, pb.phase, "phase", "deal.phase", problems)
     if not pb.HasField("turn"):
         problems.add("deal.turn", "must be given")
     turn = _turn_from_pb(pb.turn, problems)
-    ending = _ENDINGS.get(pb.ending)
-    if ending is None:
-        problems.add("deal.ending", f"{pb.ending} is no ending")
+    ending = enum_from_pb(_ENDINGS, pb.ending, "ending", "deal.ending", problems)
     if rules is None or phase is None or ending is None or problems:
         raise problems.error()
     sorted_hands = tuple([tuple(sorted(hand)) for hand in hands])

@@ -1,243 +1,126 @@
-"""Events: whole as the rules tell them, and as one receiver may see them.
+"""Events: whole, as the rules give them, and redacted for a receiver.
 
-They are serialised when they happen: store, answers and streams put in what stands here. What every turn brings is put
-together as bytes, what is seldom by way of its message. They are redacted by a list of what each receiver may see.
+They are serialised once, when they happen. Those of every turn are assembled from serialised fields, which is faster;
+the others are written into a message.
 """
 
-from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
 
 from buraco.v1 import event_pb2
-from buraco_codec.cards import MAX_CARDS
-from buraco_codec.fields import Untyped, says_more
+from buraco_codec.fields import Untyped, has_unknown_fields
 from buraco_codec.melds import meld_bytes, put_meld
 from buraco_codec.scores import score_to_pb
-from buraco_codec.wire import field, list_heads, number, number_tag, numbers, tag
-from buraco_rules import events
-from buraco_rules.cards import JOKER
+from buraco_codec.wire import Fields, tag
+from buraco_rules.events import Discarded, Drew, Event, LaidOff, Melded
 
-_Event = event_pb2.Event
+_EVENT: Final = Fields(event_pb2.Event)
+_DREW: Final = Fields(event_pb2.Drew)
+_MELDED: Final = Fields(event_pb2.Melded)
+_LAID_OFF: Final = Fields(event_pb2.LaidOff)
+_DISCARDED: Final = Fields(event_pb2.Discarded)
 
-_DREW: Final = tag(_Event.DREW_FIELD_NUMBER)
-_DREW_SEAT: Final = numbers(event_pb2.Drew.SEAT_FIELD_NUMBER, 3)
-_DREW_CARD: Final = numbers(event_pb2.Drew.CARD_FIELD_NUMBER, JOKER)
-_DREW_STOCK_COUNT: Final = numbers(event_pb2.Drew.STOCK_COUNT_FIELD_NUMBER, MAX_CARDS)
+_KINDS: Final = {kind.message_type.name: kind.name for kind in event_pb2.Event.DESCRIPTOR.fields if kind.message_type}
+"""By name of an event's class: the field of the message that holds it."""
+_RENAMED: Final = {"meld_index": "index", "size": "count"}
 
-_MELDED: Final = tag(_Event.MELDED_FIELD_NUMBER)
-_MELDED_SEAT: Final = numbers(event_pb2.Melded.SEAT_FIELD_NUMBER, 3)
-_MELDED_INDEX: Final = number_tag(event_pb2.Melded.INDEX_FIELD_NUMBER)
-_MELDED_MELD: Final = tag(event_pb2.Melded.MELD_FIELD_NUMBER)
-
-_LAID_OFF: Final = tag(_Event.LAID_OFF_FIELD_NUMBER)
-_LAID_OFF_SEAT: Final = numbers(event_pb2.LaidOff.SEAT_FIELD_NUMBER, 3)
-_LAID_OFF_INDEX: Final = number_tag(event_pb2.LaidOff.INDEX_FIELD_NUMBER)
-_LAID_OFF_CARDS: Final = list_heads(event_pb2.LaidOff.CARDS_FIELD_NUMBER)
-_LAID_OFF_MELD: Final = tag(event_pb2.LaidOff.MELD_FIELD_NUMBER)
-
-_DISCARDED: Final = tag(_Event.DISCARDED_FIELD_NUMBER)
-_DISCARDED_SEAT: Final = numbers(event_pb2.Discarded.SEAT_FIELD_NUMBER, 3)
-_DISCARDED_CARD: Final = numbers(event_pb2.Discarded.CARD_FIELD_NUMBER, JOKER)
-
+_MATCH_ENDED: Final = tag(event_pb2.Event.MATCH_ENDED_FIELD_NUMBER)
+_SEAT_CHANGED: Final = tag(event_pb2.Event.SEAT_CHANGED_FIELD_NUMBER)
 _CACHED: Final = 4096
 
-_MATCH_ENDED: Final = tag(_Event.MATCH_ENDED_FIELD_NUMBER)
-_SEAT_CHANGED: Final = tag(_Event.SEAT_CHANGED_FIELD_NUMBER)
 
+def event_bytes(event: Event) -> bytes:
+    """Return an event, serialised, hidden cards included.
 
-def event_bytes(event: events.Event) -> bytes:
-    """What happened, serialised, hidden cards included. What the rules do not know is left out: commitment, seed,
-    payouts.
+    What the rules do not know is left out: commitment and seed of the deal, payouts of the match.
     """
-    kind = type(event)
-    put_together = _BYTES.get(kind)
-    if put_together is not None:
-        return put_together(event)
-    message = _Event()
-    _PUT[kind](message, event)
+    if isinstance(event, Drew):
+        return _EVENT.drew(_DREW.seat(event.seat) + _DREW.card(event.card) + _DREW.stock_count(event.stock_count))
+    if isinstance(event, Discarded):
+        return _EVENT.discarded(_DISCARDED.seat(event.seat) + _DISCARDED.card(event.card))
+    if isinstance(event, Melded):
+        placed = _MELDED.seat(event.seat) + _MELDED.index(event.meld_index)
+        return _EVENT.melded(placed + _MELDED.meld(meld_bytes(event.meld)))
+    if isinstance(event, LaidOff):
+        placed = _LAID_OFF.seat(event.seat) + _LAID_OFF.index(event.meld_index)
+        return _EVENT.laid_off(placed + _LAID_OFF.cards(event.cards) + _LAID_OFF.meld(meld_bytes(event.meld)))
+    message = event_pb2.Event()
+    _put(getattr(message, _KINDS[type(event).__name__]), event)
     return message.SerializeToString()
 
 
+def _put(content: Untyped, event: Event) -> None:
+    """Write an event into the message of its kind. Fields that are None stay absent."""
+    for name in event.__match_args__:
+        value = getattr(event, name)
+        if value is None:
+            continue
+        if name == "meld":
+            put_meld(content.meld, value)
+        elif name == "score":
+            content.score.CopyFrom(score_to_pb(value))
+        elif name == "hands":
+            for hand in value:
+                content.hands.add().cards.extend(hand)
+        elif isinstance(value, tuple):
+            getattr(content, name).extend(value)
+        else:
+            setattr(content, _RENAMED.get(name, name), value)
+
+
 class UnlistedEvent(Exception):
-    """An event for which it is not listed who may see what: nobody sees any of it."""
+    """`VISIBLE` does not list the kind of an event, or the event has fields not known here: nobody sees any of it."""
 
 
 def redacted_event(event: bytes, seat: int | None) -> bytes:
-    """Return a serialised event as the player at `seat`, or everybody (None), may see it.
+    """Return a serialised event as the player at `seat`, or everybody (None), may see it: what `VISIBLE` lists.
 
-    It holds what `VISIBLE` lists and nothing else. Raise UnlistedEvent where the event is of a kind that is not listed
-    there, or says more than this version knows.
+    Raise UnlistedEvent if it does not list the event, or the event has fields that this version does not know.
     """
-    to_all, to_owners = _shown(event)
+    to_all, to_owners = _redacted(event)
     return to_owners.get(seat, to_all)
 
 
 def ends_match(event: bytes) -> bool:
-    """Whether a serialised event ends the match."""
+    """Return True if a serialised event is the end of the match."""
     return event.startswith(_MATCH_ENDED)
 
 
 def seat_change(event: bytes) -> event_pb2.SeatChanged | None:
-    """What a serialised event says of a seat that was taken or left; None if it is about something else."""
-    return _Event.FromString(event).seat_changed if event.startswith(_SEAT_CHANGED) else None
+    """Return the content of a serialised event if a seat was taken or left with it, else None."""
+    return event_pb2.Event.FromString(event).seat_changed if event.startswith(_SEAT_CHANGED) else None
 
 
 @lru_cache(_CACHED)
-def _shown(event: bytes) -> tuple[bytes, dict[int | None, bytes]]:
-    """Return what everybody may see of an event, and by seat what its owners, who may see more, see of it."""
-    message = _Event.FromString(event)
+def _redacted(event: bytes) -> tuple[bytes, dict[int | None, bytes]]:
+    """Return an event as everybody may see it, and by seat as its owners, who may see more, may see it."""
+    message = event_pb2.Event.FromString(event)
     kind = message.WhichOneof("event") or ""
     visible = VISIBLE.get(kind)
-    if visible is None or says_more(message):
+    if visible is None or has_unknown_fields(message):
         raise UnlistedEvent(f"it is not listed who may see what of an event ({kind or 'unknown'})")
     content: Untyped = getattr(message, kind)
     to_owners: dict[int | None, bytes] = {}
     if kind == "dealt":
         hands = [hand.cards[:] for hand in content.hands]
-        _keep(content, visible.to_owner)
+        _clear_others(content, visible.to_owner)
         for seat, hand in enumerate(hands):
             content.hand[:] = hand
             to_owners[seat] = message.SerializeToString()
     elif visible.to_owner != visible.to_all:
-        _keep(content, visible.to_owner)
+        _clear_others(content, visible.to_owner)
         to_owners[content.seat] = message.SerializeToString()
-    _keep(content, visible.to_all)
+    _clear_others(content, visible.to_all)
     return message.SerializeToString(), to_owners
 
 
-def _keep(content: Message, visible: frozenset[str]) -> None:
-    """Clear every other field."""
+def _clear_others(content: Message, visible: frozenset[str]) -> None:
+    """Clear all fields that are not visible."""
     for present, _ in content.ListFields():
         if present.name not in visible:
             content.ClearField(present.name)
-
-
-def _drew(event: events.Drew) -> bytes:
-    return field(_DREW, _DREW_SEAT[event.seat] + _DREW_CARD[event.card] + _DREW_STOCK_COUNT[event.stock_count])
-
-
-def _melded(event: events.Melded) -> bytes:
-    meld = field(_MELDED_MELD, meld_bytes(event.meld))
-    return field(_MELDED, _MELDED_SEAT[event.seat] + number(_MELDED_INDEX, event.meld_index) + meld)
-
-
-def _laid_off(event: events.LaidOff) -> bytes:
-    cards = _LAID_OFF_CARDS[len(event.cards)] + bytes(event.cards)
-    meld = field(_LAID_OFF_MELD, meld_bytes(event.meld))
-    return field(_LAID_OFF, _LAID_OFF_SEAT[event.seat] + number(_LAID_OFF_INDEX, event.meld_index) + cards + meld)
-
-
-def _discarded(event: events.Discarded) -> bytes:
-    return field(_DISCARDED, _DISCARDED_SEAT[event.seat] + _DISCARDED_CARD[event.card])
-
-
-def _put_hands(pb: Untyped, hands: Iterable[tuple[int, ...]]) -> None:
-    for hand in hands:
-        pb.add().cards.extend(hand)
-
-
-def _put_dealt(pb: Untyped, event: events.Dealt) -> None:
-    dealt = pb.dealt
-    dealt.deal_number = event.deal_number
-    dealt.starter = event.starter
-    dealt.upcard = event.upcard
-    dealt.stock_count = event.stock_count
-    _put_hands(dealt.hands, event.hands)
-
-
-def _put_took_pile(pb: Untyped, event: events.TookPile) -> None:
-    took = pb.took_pile
-    took.seat = event.seat
-    took.cards.extend(event.cards)
-    took.count = event.size
-
-
-def _put_took_rest(pb: Untyped, event: events.TookRest) -> None:
-    took = pb.took_rest
-    took.seat = event.seat
-    took.cards.extend(event.cards)
-    took.count = event.size
-
-
-def _put_wild_moved(pb: Untyped, event: events.WildMoved) -> None:
-    moved = pb.wild_moved
-    moved.seat = event.seat
-    moved.index = event.meld_index
-    put_meld(moved.meld, event.meld)
-
-
-def _put_pot_taken(pb: Untyped, event: events.PotTaken) -> None:
-    taken = pb.pot_taken
-    taken.seat = event.seat
-    taken.in_flight = event.in_flight
-    taken.cards.extend(event.cards)
-    taken.count = event.size
-
-
-def _put_pots_joined(pb: Untyped, event: events.PotsJoined) -> None:
-    pb.pots_joined.stock_count = event.stock_count
-
-
-def _put_opened(pb: Untyped, event: events.Opened) -> None:
-    opened = pb.opened
-    opened.seat = event.seat
-    opened.points = event.points
-
-
-def _put_opening_failed(pb: Untyped, event: events.OpeningFailed) -> None:
-    failed = pb.opening_failed
-    failed.seat = event.seat
-    failed.cards.extend(event.cards)
-    failed.penalty = event.penalty
-    failed.next_required = event.next_required
-
-
-def _put_undone(pb: Untyped, event: events.Undone) -> None:
-    undone = pb.undone
-    undone.seat = event.seat
-    undone.index = event.meld_index
-    undone.cards.extend(event.cards)
-    if event.meld is not None:
-        put_meld(undone.meld, event.meld)
-
-
-def _put_deal_ended(pb: Untyped, event: events.DealEnded) -> None:
-    ended = pb.deal_ended
-    ended.ending = event.ending
-    if event.seat is not None:
-        ended.seat = event.seat
-    ended.score.CopyFrom(score_to_pb(event.score))
-    _put_hands(ended.hands, event.hands)
-
-
-def _put_match_ended(pb: Untyped, event: events.MatchEnded) -> None:
-    ended = pb.match_ended
-    if event.winner is not None:
-        ended.winner = event.winner
-    ended.scores.extend(event.scores)
-
-
-_BYTES: Final[dict[type, Callable[[Any], bytes]]] = {
-    events.Drew: _drew,
-    events.Melded: _melded,
-    events.LaidOff: _laid_off,
-    events.Discarded: _discarded,
-}
-_PUT: Final[dict[type, Callable[[Untyped, Any], None]]] = {
-    events.Dealt: _put_dealt,
-    events.TookPile: _put_took_pile,
-    events.TookRest: _put_took_rest,
-    events.WildMoved: _put_wild_moved,
-    events.PotTaken: _put_pot_taken,
-    events.PotsJoined: _put_pots_joined,
-    events.Opened: _put_opened,
-    events.OpeningFailed: _put_opening_failed,
-    events.Undone: _put_undone,
-    events.DealEnded: _put_deal_ended,
-    events.MatchEnded: _put_match_ended,
-}
 
 
 class Visible(NamedTuple):

@@ -1,35 +1,49 @@
-"""What is wrong with a message, field by field; and the numbers that both sides of the codec share."""
+"""What all readers of messages share: enums, which have the same numbers on both sides, and fields not known here."""
 
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 
-from buraco_rules import Problems
+from buraco_rules import Path, Problems
 
 _E = TypeVar("_E", bound=IntEnum)
 
 Untyped: TypeAlias = Any
-"""A message, or a field of one, whose enum numbers are set from enums of the rules.
+"""A message, or a field of one, whose enum fields are set from enums of the rules.
 
-The stubs have a type of its own for every enum, which no value of the rules has; their numbers are the same, though.
-Writing through this type is the only place where the codec says so.
+The stubs give every enum a type of its own, so that a checker refuses the rules' enums, although their numbers are the
+same. Only code that writes through this type is not checked.
 """
 
 
+def by_number(kind: type[_E]) -> dict[int, _E]:
+    """Return the members of an enum by their numbers.
+
+    >>> from buraco_rules import Phase
+    >>> by_number(Phase)[2]
+    <Phase.MELD: 2>
+    """
+    return {member.value: member for member in kind}
+
+
+def enum_from_pb(members: Mapping[int, _E], number: int, name: str, path: Path, problems: Problems) -> _E | None:
+    """Return the member with a number; add a problem and return None if there is none. `name` says what it is."""
+    member = members.get(number)
+    if member is None:
+        problems.add(path, f"{number} is no {name}" if number else "must be given")
+    return member
+
+
 def check_known(message: Message, problems: Problems) -> None:
-    """Add a problem if the message says more than this version knows: to pass it over might be a mistake."""
-    if says_more(message):
+    """Add a problem if a message has fields that this version does not know: they might change what it means."""
+    if has_unknown_fields(message):
         problems.add("", "says what this version does not know: ask a later one")
 
 
-def says_more(message: Message) -> bool:
-    """Whether the message says more than this version knows. What it is, is lost to it."""
+def has_unknown_fields(message: Message) -> bool:
+    """Return True if a message, or one within it, has fields that this version does not know, and discard these."""
     size = message.ByteSize()
     message.DiscardUnknownFields()
     return message.ByteSize() != size
-
-
-def by_number(kind: type[_E]) -> dict[int, _E]:
-    """An enum of the rules by the numbers of its protobuf twin: quick to ask, and silent about unknown numbers."""
-    return {member.value: member for member in kind}

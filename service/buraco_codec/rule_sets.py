@@ -1,12 +1,12 @@
-"""Rule sets. Records come back as the same few objects, so that whatever is remembered by rule set is found again."""
+"""Rule sets. Equal messages are read as the same object, so that what others cache by rule set is found quickly."""
 
 from dataclasses import asdict, fields
 from functools import lru_cache
 from typing import Any, Final
 
 from buraco.v1 import rule_set_pb2
+from buraco_codec.caching import cached_by_bytes
 from buraco_codec.fields import Untyped, by_number, check_known
-from buraco_codec.remembering import remembered
 from buraco_rules import (
     PRESETS_BY_ID,
     CloseBy,
@@ -21,10 +21,10 @@ from buraco_rules import (
 )
 
 DEFAULT_MAX_TURNS: Final = 1000
-"""What 0 in `max_turns` means (R8.3)."""
+"""What 0 in the field `max_turns` means (R8.3)."""
 
-_REMEMBERED: Final = 64
-"""Of each kind: 4 KiB each at most."""
+_CACHED: Final = 64
+"""Rule sets of each cache: 4 KiB each at most."""
 _MAX_TARGETS: Final = 16
 
 _OPTIONS: Final = tuple(option.name for option in fields(RuleSet) if option.init)
@@ -41,24 +41,27 @@ _PLAIN: Final = tuple(
 )
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def rule_set_to_pb(rules: RuleSet) -> rule_set_pb2.RuleSet:
-    """A rule set. The message is shared: copy it before changing anything in it."""
+    """Return a rule set as a message, which is shared: copy it before you change it."""
     options: dict[str, Untyped] = {name: getattr(rules, name) for name in _OPTIONS}
     if rules.opening_minimum is not None:
         options["opening_minimum"] = rule_set_pb2.OpeningMinimum(**asdict(rules.opening_minimum))
     return rule_set_pb2.RuleSet(**options)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def rule_set_bytes(rules: RuleSet) -> bytes:
-    """A rule set, serialised."""
+    """Return a rule set, serialised."""
     return rule_set_to_pb(rules).SerializeToString()
 
 
-@remembered(rule_set_pb2.RuleSet, most=_REMEMBERED, largest=1024)
+@cached_by_bytes(rule_set_pb2.RuleSet, max_entries=_CACHED, max_bytes=1024)
 def rule_set_from_pb(rule_set: rule_set_pb2.RuleSet) -> RuleSet:
-    """A rule set. Raises ValidationError, which names every option at fault; a preset's id is for the preset alone."""
+    """Return the rule set of a message; the id of a preset names that preset alone.
+
+    Raise ValidationError with every option at fault, and if the message has fields that this version does not know.
+    """
     problems = Problems()
     check_known(rule_set, problems)
     problems.raise_if_any()

@@ -1,4 +1,4 @@
-"""Scores."""
+"""Scores of deals."""
 
 from buraco.v1 import score_pb2
 from buraco_codec.fields import Untyped
@@ -7,7 +7,7 @@ from buraco_rules import DealScore, ScoreLine
 
 
 def score_to_pb(score: DealScore) -> score_pb2.DealScore:
-    """The score of a deal, line by line."""
+    """Return the score of a deal as a message, line by line."""
     pb = score_pb2.DealScore(final=score.final)
     for side in score.sides:
         sheet = pb.sides.add(side=side.side, total=side.total, match_total=side.match_total)

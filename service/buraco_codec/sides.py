@@ -1,42 +1,41 @@
-"""Sides of a snapshot. A move changes one of them at most, so their forms are remembered both ways."""
+"""Sides of a snapshot. A move changes one of them at most, so they are cached both ways."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from buraco.v1 import deal_pb2
-from buraco_codec.melds import meld_from_pb, put_meld
-from buraco_codec.remembering import FORMS, remembered
-from buraco_codec.wire import field, tag
+from buraco_codec.caching import SERIALISED, cached_by_bytes
+from buraco_codec.melds import meld_bytes, meld_from_pb
+from buraco_codec.wire import Fields
 from buraco_rules import POTS, Path, Problems, Side
 
 MAX_MELDS: Final = 36
-"""Of one side: as many as the largest deck has threes of cards."""
+"""Of one side: a third of the cards of the largest deck."""
 
-_SIDES: Final = tag(deal_pb2.Deal.SIDES_FIELD_NUMBER)
-_REMEMBERED: Final = 2048
-"""As read: 9 KiB each at most, 18 MiB together."""
+_DEAL: Final = Fields(deal_pb2.Deal)
+_SIDE: Final = Fields(deal_pb2.Side)
+_CACHED: Final = 2048
+"""Sides read: 9 KiB each at most, 18 MiB together."""
 
 
-@FORMS.cached(each=16)
+@SERIALISED.cached(each=16)
 def side_field(side: Side) -> bytes:
-    """A side as the next of a serialised deal's sides."""
-    pb = deal_pb2.Side(
-        pots_taken=side.pots_taken,
-        unplayed_pots=side.unplayed_pots,
-        opening_required=side.opening_required,
-        opening_penalties=side.opening_penalties,
+    """Return a side as an item of a serialised deal's field `sides`."""
+    return _DEAL.sides(
+        b"".join(map(_SIDE.melds, map(meld_bytes, side.melds)))
+        + _SIDE.pots_taken(side.pots_taken)
+        + _SIDE.unplayed_pots(side.unplayed_pots)
+        + _SIDE.opening_required(side.opening_required)
+        + _SIDE.opening_penalties(side.opening_penalties)
     )
-    for meld in side.melds:
-        put_meld(pb.melds.add(), meld)
-    return field(_SIDES, pb.SerializeToString())
 
 
 def side_from_pb(side: deal_pb2.Side, path: Path, problems: Problems) -> Side:
-    """A side as it stands in the message; an empty one where that is faulty."""
+    """Return a side as the message has it; add the problems and return an empty one if it has any."""
     return problems.collect(lambda: _read(side), Side(), path)
 
 
-@remembered(deal_pb2.Side, most=_REMEMBERED, largest=512)
+@cached_by_bytes(deal_pb2.Side, max_entries=_CACHED, max_bytes=512)
 def _read(side: deal_pb2.Side) -> Side:
     problems = Problems()
     melds: Sequence[deal_pb2.Meld] = side.melds

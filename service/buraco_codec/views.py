@@ -1,106 +1,145 @@
-"""Views: what one seat, or everybody, may know. Every move is answered with one, so they are put together as bytes."""
+"""Views: what one seat, or everybody, may know of a deal.
+
+Every move is answered with one, so they are assembled from serialised fields, most of them cached.
+"""
 
 from functools import lru_cache
 from typing import Final
 
 from buraco.v1 import view_pb2
-from buraco_codec.cards import MAX_CARDS
-from buraco_codec.fields import Untyped
-from buraco_codec.melds import put_meld
-from buraco_codec.remembering import FORMS
-from buraco_codec.rule_sets import rule_set_bytes
+from buraco_codec.caching import SERIALISED
+from buraco_codec.cards import cards_from_pb, optional_card_from_pb
+from buraco_codec.deals import match_from_pb
+from buraco_codec.fields import by_number, enum_from_pb
+from buraco_codec.melds import meld_bytes, meld_from_pb
+from buraco_codec.rule_sets import rule_set_bytes, rule_set_from_pb
 from buraco_codec.snapshots import match_to_pb
-from buraco_codec.wire import field, list_heads, number, number_tag, numbers, tag
-from buraco_rules import Ending, Match, NextAction, Phase, SideView, View
-from buraco_rules.cards import JOKER
+from buraco_codec.wire import Fields
+from buraco_rules import Ending, Match, NextAction, Path, Phase, Problems, SideView, View
 
-_SEAT: Final = numbers(view_pb2.View.SEAT_FIELD_NUMBER, 3, optional=True)
-_HAND: Final = list_heads(view_pb2.View.HAND_FIELD_NUMBER)
-_STOCK_COUNT: Final = numbers(view_pb2.View.STOCK_COUNT_FIELD_NUMBER, MAX_CARDS)
-_PILE_COUNT: Final = numbers(view_pb2.View.PILE_COUNT_FIELD_NUMBER, MAX_CARDS)
-_PILE: Final = list_heads(view_pb2.View.PILE_FIELD_NUMBER)
-_SEAT_TO_MOVE: Final = numbers(view_pb2.View.SEAT_TO_MOVE_FIELD_NUMBER, 3)
-_PHASE: Final = numbers(view_pb2.View.PHASE_FIELD_NUMBER, max(Phase))
-_TURN_NUMBER: Final = number_tag(view_pb2.View.TURN_NUMBER_FIELD_NUMBER)
-_LOCKED_CARD: Final = numbers(view_pb2.View.LOCKED_CARD_FIELD_NUMBER, JOKER)
-_MUST_MELD: Final = numbers(view_pb2.View.MUST_MELD_FIELD_NUMBER, JOKER)
-_OPENING_ATTEMPT: Final = numbers(view_pb2.View.OPENING_ATTEMPT_FIELD_NUMBER, True)
-_ENDING: Final = numbers(view_pb2.View.ENDING_FIELD_NUMBER, max(Ending))
-_RULE_SET: Final = tag(view_pb2.View.RULE_SET_FIELD_NUMBER)
-_STARTER: Final = numbers(view_pb2.View.STARTER_FIELD_NUMBER, 3)
-_REMEMBERED: Final = 4096
-"""Of each kind: few numbers, half a KiB each at most, 8 MiB together."""
+_VIEW: Final = Fields(view_pb2.View)
+_SIDE: Final = Fields(view_pb2.SideView)
+_SEAT: Final = Fields(view_pb2.SeatView)
+_PHASES: Final = by_number(Phase)
+_ENDINGS: Final = by_number(Ending)
+_ACTIONS: Final = by_number(NextAction)
+_CACHED: Final = 4096
+"""Fields of each kind that hold few numbers: half a KiB each at most, 8 MiB together."""
 
 
 def view_to_pb(view: View) -> view_pb2.View:
-    """A view; `seat` is absent in the public one."""
+    """Return a view as a message; the public one has no `seat`."""
     return view_pb2.View.FromString(view_bytes(view))
 
 
 def view_bytes(view: View) -> bytes:
-    """A view, serialised."""
+    """Return a view, serialised."""
     first, second = view.sides
     return b"".join(
         [
-            b"" if view.seat is None else _SEAT[view.seat],
-            _HAND[len(view.hand)] + bytes(view.hand),
+            b"" if view.seat is None else _VIEW.seat(view.seat),
+            _VIEW.hand(view.hand),
             _seats_fields(view.hand_counts),
             _side_field(first),
             _side_field(second),
-            _STOCK_COUNT[view.stock_count],
-            _PILE_COUNT[view.pile_count],
-            _PILE[len(view.pile)] + bytes(view.pile),
-            _pot_counts_field(view.pot_counts),
-            _SEAT_TO_MOVE[view.seat_to_move],
-            _PHASE[view.phase],
+            _VIEW.stock_count(view.stock_count),
+            _VIEW.pile_count(view.pile_count),
+            _VIEW.pile(view.pile),
+            _VIEW.pot_counts(view.pot_counts),
+            _VIEW.seat_to_move(view.seat_to_move),
+            _VIEW.phase(view.phase),
             _next_actions_field(view.next_actions),
-            number(_TURN_NUMBER, view.turn_number),
-            _LOCKED_CARD[view.locked_card],
-            _MUST_MELD[view.must_meld],
-            _OPENING_ATTEMPT[view.opening_attempt],
-            _ENDING[view.ending],
+            _VIEW.turn_number(view.turn_number),
+            _VIEW.locked_card(view.locked_card),
+            _VIEW.must_meld(view.must_meld),
+            _VIEW.opening_attempt(view.opening_attempt),
+            _VIEW.ending(view.ending),
             _match_field(view.match),
-            field(_RULE_SET, rule_set_bytes(view.rules)),
-            _STARTER[view.starter],
+            _VIEW.rule_set(rule_set_bytes(view.rules)),
+            _VIEW.starter(view.starter),
         ]
     )
 
 
-@lru_cache(_REMEMBERED)
+def view_from_pb(view: view_pb2.View) -> View:
+    """Return the view of a message. Raise ValidationError if something in it is missing or not known here."""
+    problems = Problems()
+    rules = problems.collect(lambda: rule_set_from_pb(view.rule_set), None, "rule_set")
+    sides = [_side_from_pb(side, ("sides", index), problems) for index, side in enumerate(view.sides)]
+    if len(sides) != 2:
+        problems.add("sides", f"two sides, not {len(sides)}")
+    phase = enum_from_pb(_PHASES, view.phase, "phase", "phase", problems)
+    ending = enum_from_pb(_ENDINGS, view.ending, "ending", "ending", problems)
+    next_actions = [
+        enum_from_pb(_ACTIONS, action, "action", ("next_actions", index), problems)
+        for index, action in enumerate(view.next_actions)
+    ]
+    hand = cards_from_pb(view.hand, "hand", problems)
+    pile = cards_from_pb(view.pile, "pile", problems)
+    locked_card = optional_card_from_pb(view.locked_card, "locked_card", problems)
+    must_meld = optional_card_from_pb(view.must_meld, "must_meld", problems)
+    match = match_from_pb(view.match, "match", problems)
+    if rules is None or phase is None or ending is None or problems:
+        raise problems.error()
+    return View(
+        seat=view.seat if view.HasField("seat") else None,
+        hand=hand,
+        hand_counts=tuple([seat.hand_count for seat in view.seats]),
+        sides=(sides[0], sides[1]),
+        stock_count=view.stock_count,
+        pile_count=view.pile_count,
+        pile=pile,
+        pot_counts=tuple(view.pot_counts),
+        seat_to_move=view.seat_to_move,
+        phase=phase,
+        next_actions=tuple([action for action in next_actions if action is not None]),
+        turn_number=view.turn_number,
+        locked_card=locked_card,
+        must_meld=must_meld,
+        opening_attempt=view.opening_attempt,
+        ending=ending,
+        match=match,
+        rules=rules,
+        starter=view.starter,
+    )
+
+
+def _side_from_pb(side: view_pb2.SideView, path: Path, problems: Problems) -> SideView:
+    melds = [meld_from_pb(meld, (path, "melds", index), problems) for index, meld in enumerate(side.melds)]
+    return SideView(
+        tuple([meld for meld in melds if meld is not None]),
+        side.pots_taken,
+        side.opening_required,
+        side.opening_penalties,
+        side.match_score,
+        side.table_points,
+    )
+
+
+@lru_cache(_CACHED)
 def _seats_fields(hand_counts: tuple[int, ...]) -> bytes:
-    seats = [view_pb2.SeatView(seat=seat, side=seat & 1, hand_count=count) for seat, count in enumerate(hand_counts)]
-    return view_pb2.View(seats=seats).SerializeToString()
+    seats = enumerate(hand_counts)
+    return b"".join([_VIEW.seats(_SEAT.seat(i) + _SEAT.side(i & 1) + _SEAT.hand_count(count)) for i, count in seats])
 
 
-@lru_cache(_REMEMBERED)
-def _pot_counts_field(pot_counts: tuple[int, ...]) -> bytes:
-    return view_pb2.View(pot_counts=pot_counts).SerializeToString()
-
-
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def _next_actions_field(next_actions: tuple[NextAction, ...]) -> bytes:
-    pb: Untyped = view_pb2.View()
-    pb.next_actions.extend(next_actions)
-    data: bytes = pb.SerializeToString()
-    return data
+    return _VIEW.next_actions(next_actions)
 
 
-@FORMS.cached(each=16)
+@SERIALISED.cached(each=16)
 def _side_field(side: SideView) -> bytes:
-    """A side as the next of the view's sides."""
-    view = view_pb2.View()
-    pb = view.sides.add(
+    """Return a side as an item of a serialised view's field `sides`."""
+    rest = view_pb2.SideView(
         pots_taken=side.pots_taken,
         opening_required=side.opening_required,
         opening_penalties=side.opening_penalties,
         match_score=side.match_score,
         table_points=side.table_points,
     )
-    for meld in side.melds:
-        put_meld(pb.melds.add(), meld)
-    return view.SerializeToString()
+    return _VIEW.sides(b"".join(map(_SIDE.melds, map(meld_bytes, side.melds))) + rest.SerializeToString())
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def _match_field(match: Match) -> bytes:
-    return view_pb2.View(match=match_to_pb(match)).SerializeToString()
+    return _VIEW.match(match_to_pb(match).SerializeToString())

@@ -1,16 +1,14 @@
-"""Pieces of serialised messages.
+"""Serialised fields, of which messages are assembled.
 
-Fields may stand in any order, and a message in pieces. So what was serialised before is put in as bytes, and so are
-numbers and lists of cards, which cost a message object far more than they cost here.
+A message, serialised, is its fields one after another. So one that was serialised before becomes a field of another as
+it is, and numbers and lists of cards need no message object, which costs far more.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor as Descriptor
 from google.protobuf.message import Message
-
-from buraco_codec.cards import MAX_CARDS
 
 _NUMBER: Final = 0
 _SIZED: Final = 2
@@ -20,8 +18,8 @@ _SIZED: Final = 2
 class Fields:
     """The fields of a message by name, each a function that serialises a value of it.
 
-    A number, bool or enum is left out where it is 0, unless the field is `optional`. A text or a message is given in
-    bytes. A list of cards is given whole, a list of messages one by one.
+    A number from 0 on, a bool or an enum is left out if it is 0, unless the field is `optional`. A text or a message is
+    given as bytes. A list of cards, or of other numbers below 128, is given whole, a list of messages one by one.
 
     >>> from buraco.v1 import event_pb2
     >>> drew = Fields(event_pb2.Drew)
@@ -30,37 +28,37 @@ class Fields:
     """
 
     def __init__(self, message: type[Message]) -> None:
-        for one in message.DESCRIPTOR.fields:
-            setattr(self, one.name, _serialiser(one))
+        for field in message.DESCRIPTOR.fields:
+            setattr(self, field.name, _serialiser(field))
 
-    def __getattr__(self, name: str) -> Callable[[Any], bytes]:
-        """Raise AttributeError: the message has no such field. The others are attributes."""
-        raise AttributeError(name)
+    if TYPE_CHECKING:  # when it runs, this would make every access to a field slower
+
+        def __getattr__(self, name: str) -> Callable[[Any], bytes]: ...
 
 
-class _Numbers(dict[int, bytes]):
-    """A field that holds a number, by its value."""
+class _Tagged(dict[int, bytes]):
+    """By number: the tag of a field and the number. Those below 2048 are kept."""
 
     def __init__(self, tag: bytes, *, optional: bool) -> None:
         self._tag = tag
         if not optional:
             self[0] = b""
 
-    def __missing__(self, value: int) -> bytes:
-        field = self._tag + _varint(value)
-        if value < len(_VARINTS):
-            self[value] = field
-        return field
+    def __missing__(self, number: int) -> bytes:
+        tagged = self._tag + _varint(number)
+        if number < len(_VARINTS):
+            self[number] = tagged
+        return tagged
 
 
-def _serialiser(one: Any) -> Callable[[Any], bytes]:
-    if one.is_packed:
-        heads = list_heads(one.number)
-        return lambda cards: heads[len(cards)] + bytes(cards)
-    if one.type in (Descriptor.TYPE_MESSAGE, Descriptor.TYPE_STRING, Descriptor.TYPE_BYTES):
-        sized = tag(one.number)
-        return lambda data: field(sized, data)
-    return _Numbers(number_tag(one.number), optional=one.has_presence).__getitem__
+def _serialiser(field: Any) -> Callable[[Any], bytes]:
+    if field.is_packed:  # numbers below 128 take one byte each
+        counts = _Tagged(tag(field.number), optional=False)
+        return lambda items: counts[len(items)] + bytes(items)
+    if field.type in (Descriptor.TYPE_MESSAGE, Descriptor.TYPE_STRING, Descriptor.TYPE_BYTES):
+        sizes = _Tagged(tag(field.number), optional=True)
+        return lambda data: sizes[len(data)] + data
+    return _Tagged(number_tag(field.number), optional=field.has_presence).__getitem__
 
 
 def tag(field: int) -> bytes:
@@ -90,23 +88,6 @@ def numbers(field: int, most: int, *, optional: bool = False) -> tuple[bytes, ..
     """By value up to `most`: the field that holds it. An `optional` one says 0, too."""
     tag = number_tag(field)
     return (tag + _varint(0) if optional else b"", *[tag + _varint(value) for value in range(1, most + 1)])
-
-
-def list_heads(*path: int) -> tuple[bytes, ...]:
-    """What stands before a packed list of cards, by how many there are; before none, nothing.
-
-    Cards are numbers below 128, so that the list itself is their bytes. `path`: the number of its field, after that of
-    the field of the message which holds nothing else, if it stands in one. That one is there without cards, too.
-    """
-    return tuple([_list_head(path, count) for count in range(MAX_CARDS + 1)])
-
-
-def _list_head(path: tuple[int, ...], count: int) -> bytes:
-    *outer, inner = path
-    head = tag(inner) + _varint(count) if count else b""
-    for number in reversed(outer):
-        head = tag(number) + _varint(len(head) + count) + head
-    return head
 
 
 def _varint(number: int) -> bytes:

@@ -12,29 +12,36 @@ ENTRY: Final = 256
 
 
 class ByteBudget:
-    """Caches that share a number of bytes. Once their results have filled it, all of them start empty again.
+    """A number of bytes that caches share. When their entries exceed it, all of them are emptied.
 
-    A hit costs as little as with `functools.cache`: only misses are counted. What is in use is soon back.
+    A hit costs as little as with `functools.cache`, since only misses are counted; what is in use is soon cached again.
+
+    >>> budget = ByteBudget(1 << 20)
+    >>> @budget.cached(each=1)
+    ... def zeros(count: int) -> bytes:
+    ...     return bytes(count)
+    >>> zeros(100) is zeros(100), budget.used_bytes
+    (True, 356)
     """
 
-    def __init__(self, most: int) -> None:
-        self.most: Final = most
-        self.taken = 0
-        """Bytes of all entries: `most` at most, or those of a single larger one."""
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes: Final = max_bytes
+        self.used_bytes = 0
+        """Bytes of all entries: `max_bytes` at most, or those of a single larger one."""
         self._clear: list[Callable[[], None]] = []
 
     def cached(self, size: int = 0, *, each: int = 0) -> Callable[[Callable[[*Ts], T]], Callable[[*Ts], T]]:
-        """Cache the results of a function: an entry takes `size` bytes beside `ENTRY`, and `each` an item."""
-        least = ENTRY + size
+        """Cache what a function returns. An entry takes `ENTRY` + `size` bytes and `each` for an item of the result."""
+        base = ENTRY + size
 
         def decorate(function: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
             def counted(*args: *Ts) -> T:
                 result = function(*args)
-                taken = least + each * len(result) if each else least  # type: ignore[arg-type]
-                self.taken = total = self.taken + taken
-                if total > self.most:
+                entry = base + each * len(result) if each else base  # type: ignore[arg-type]
+                self.used_bytes = total = self.used_bytes + entry
+                if total > self.max_bytes:
                     self.clear()
-                    self.taken = taken
+                    self.used_bytes = entry
                 return result
 
             cached = cache(counted)
@@ -47,4 +54,4 @@ class ByteBudget:
         """Empty all caches."""
         for clear in self._clear:
             clear()
-        self.taken = 0
+        self.used_bytes = 0

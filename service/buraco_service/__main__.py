@@ -1,4 +1,4 @@
-"""`python -m buraco_service` is the command `buraco`."""
+"""Runs the command `buraco` as `python -m buraco_service`."""
 
 from buraco_service.commands.cli import main
 

@@ -1,9 +1,9 @@
-"""The errors that callers get, and their wire form.
+"""The errors that callers get, and how they are serialised.
 
-Every error follows one shape (AIP-193): a status code, a message for developers, and one
-`google.rpc.ErrorInfo` with the domain "buraco", a stable reason in UPPER_SNAKE_CASE and every dynamic part as
-metadata. Some carry more: the fields at fault (BadRequest), the rules broken (PreconditionFailure), or when
-to try again (RetryInfo). Programs decide by code and reason, never by the message.
+All have one shape (AIP-193): a status code, a message for developers, and a `google.rpc.ErrorInfo` with the domain
+"buraco", a stable reason in UPPER_SNAKE_CASE and every dynamic part as metadata. Some carry more: the fields at fault
+(BadRequest), the rules broken (PreconditionFailure), or when to try again (RetryInfo). Programs decide by code and
+reason, never by the message.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ from buraco_rules import Problem
 DOMAIN = "buraco"
 DETAILS_KEY = "grpc-status-details-bin"
 TABLE_TOO_NEW = "TABLE_TOO_NEW"
-# Clients accept 8 KiB of metadata by default. The message travels twice, and the details grow by a third
-# (base64).
+# Clients accept 8 KiB of metadata by default. The message is sent twice, and base64 makes the details a third larger.
 _MAX_TEXT_BYTES = 512
 _MAX_STATUS_BYTES = 4096
-# Seconds. No client waits so long for one call: it gives up instead of sending the same again.
-_NOT_SOON = 3600.0
-# What a repeated message field adds to its content.
-_FRAMING = 4
+# Seconds. No client waits so long for one call: it gives up instead of retrying.
+_NO_RETRY = 3600.0
+# Bytes that a repeated field takes beside its content.
+_FIELD_OVERHEAD = 4
 
 _Violation = TypeVar("_Violation", bound=Message)
 
 
 class PreconditionViolation(NamedTuple):
-    """A rule broken: `type` is its stable name, `subject` what broke it (`moves[2]`)."""
+    """A rule that is broken: `type` is its stable name, `subject` what breaks it (`moves[2]`)."""
 
     type: str
     subject: str
@@ -41,7 +40,7 @@ class PreconditionViolation(NamedTuple):
 
 
 class ApiError(Exception):
-    """A refusal that the caller may see whole. `retry_after` is in seconds."""
+    """A refusal; the caller may see all of it. `retry_after` is in seconds."""
 
     def __init__(
         self,
@@ -70,7 +69,7 @@ def invalid_argument(
     reason: str = "REQUEST_INVALID",
     metadata: Mapping[str, str] | None = None,
 ) -> ApiError:
-    """A malformed request, with every field at fault (INVALID_ARGUMENT)."""
+    """Fields of the request are at fault (INVALID_ARGUMENT)."""
     found = tuple(problems)
     message = "; ".join([f"{path}: {problem}" for path, problem in found])
     return ApiError(
@@ -83,7 +82,7 @@ def invalid_argument(
 
 
 def malformed_message() -> ApiError:
-    """Bytes that are no message of the method's request type (INVALID_ARGUMENT)."""
+    """The bytes are no message of the method's request type (INVALID_ARGUMENT)."""
     return ApiError(grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_INVALID", "the bytes sent are no request of this method")
 
 
@@ -93,9 +92,9 @@ def rule_broken(
     subject: str = "",
     metadata: Mapping[str, str] | None = None,
 ) -> ApiError:
-    """A move against the rules or out of turn (FAILED_PRECONDITION).
+    """A move breaks rules or is out of turn (FAILED_PRECONDITION).
 
-    `violations` are pairs (stable name, description), the principal first: its name is the error's reason.
+    `violations` are pairs of stable name and description, the principal first: its name is the error's reason.
     """
     found = tuple(PreconditionViolation(name, subject, description) for name, description in violations)
     if not found:
@@ -120,11 +119,11 @@ def request_id_reused() -> ApiError:
     return ApiError(grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED", message)
 
 
-def stale_revision(current: int, asked: int | None = None) -> ApiError:
-    """Another change came first: read the table again (ABORTED). `current` is the table's newest revision."""
+def stale_revision(current: int, expected: int | None = None) -> ApiError:
+    """Another change came first (ABORTED). `current` is the table's revision, `expected` that of the request."""
     metadata = {"currentRevision": str(current)}
-    if asked is not None:
-        metadata["revision"] = str(asked)
+    if expected is not None:
+        metadata["revision"] = str(expected)
     return ApiError(
         grpc.StatusCode.ABORTED,
         "REVISION_STALE",
@@ -134,12 +133,12 @@ def stale_revision(current: int, asked: int | None = None) -> ApiError:
 
 
 def table_not_found(table_id: str) -> ApiError:
-    """There is no such table, or no longer (NOT_FOUND)."""
+    """There is no such table, or it has expired (NOT_FOUND)."""
     return ApiError(grpc.StatusCode.NOT_FOUND, "TABLE_UNKNOWN", "there is no such table", {"tableId": table_id})
 
 
 def unauthenticated(reason: str, message: str) -> ApiError:
-    """The call needs a seat token, or a better one (UNAUTHENTICATED): TOKEN_MISSING, _INVALID or _EXPIRED."""
+    """The call needs a valid seat token (UNAUTHENTICATED): TOKEN_MISSING, TOKEN_INVALID or TOKEN_EXPIRED."""
     return ApiError(grpc.StatusCode.UNAUTHENTICATED, reason, message)
 
 
@@ -149,12 +148,12 @@ def token_missing() -> ApiError:
 
 
 def permission_denied(reason: str, message: str, metadata: Mapping[str, str] | None = None) -> ApiError:
-    """A good token, but for something else (PERMISSION_DENIED)."""
+    """The token is valid, but does not allow this call (PERMISSION_DENIED)."""
     return ApiError(grpc.StatusCode.PERMISSION_DENIED, reason, message, metadata)
 
 
 def seat_not_yours(message: str = "the token is not for a seat of this table") -> ApiError:
-    """The token is another table's, or its seat was given back (PERMISSION_DENIED)."""
+    """The token is for another table, or for a seat that was given back (PERMISSION_DENIED)."""
     return permission_denied("SEAT_NOT_YOURS", message)
 
 
@@ -176,24 +175,24 @@ def resource_exhausted(limit: str, maximum: int) -> ApiError:
 
 
 def peer_exhausted(things: str, maximum: int) -> ApiError:
-    """A limit of what one peer may have going is reached (RESOURCE_EXHAUSTED)."""
+    """One peer has as many of some things as it may have at once (RESOURCE_EXHAUSTED)."""
     message = f"you have as many {things.replace('_', ' ')} as a peer may have ({maximum})"
     return limit_reached(f"peer_{things}", maximum, message)
 
 
 def message_overdue(seconds: float) -> ApiError:
-    """A call whose message did not come in time (RESOURCE_EXHAUSTED)."""
+    """The message of a call did not arrive in time (RESOURCE_EXHAUSTED)."""
     return limit_reached("message_timeout", int(seconds), f"the message did not come within {seconds:g} seconds")
 
 
 def message_too_large(size: int, maximum: int) -> ApiError:
-    """A message that is not read (RESOURCE_EXHAUSTED): the same one is refused for as long as the setting stands."""
+    """A message is too large to be read (RESOURCE_EXHAUSTED). A retry does not help."""
     message = f"the message has {size} bytes, and {maximum} are allowed"
-    return limit_reached("message_bytes", maximum, message, _NOT_SOON)
+    return limit_reached("message_bytes", maximum, message, _NO_RETRY)
 
 
 def store_unavailable(retry_after: float = 1.0) -> ApiError:
-    """The store cannot be reached or cannot write (UNAVAILABLE). Why stands in the log, not here."""
+    """The store cannot be reached or cannot write (UNAVAILABLE). The log says why."""
     return ApiError(
         grpc.StatusCode.UNAVAILABLE,
         "STORE_UNAVAILABLE",
@@ -203,18 +202,18 @@ def store_unavailable(retry_after: float = 1.0) -> ApiError:
 
 
 def table_too_new() -> ApiError:
-    """This replica is older than what it finds in the store (UNAVAILABLE): one of the newer version can answer."""
+    """A newer version wrote the table to the store (UNAVAILABLE): a replica of that version can answer."""
     message = "the table was written by a newer version of the service"
     return ApiError(grpc.StatusCode.UNAVAILABLE, TABLE_TOO_NEW, message)
 
 
 def internal(error_id: str) -> ApiError:
-    """Anything unforeseen (INTERNAL). `error_id` is the id under which the cause was logged."""
+    """Something unforeseen failed (INTERNAL). The cause is in the log under `error_id`."""
     return ApiError(grpc.StatusCode.INTERNAL, "INTERNAL", "internal error", {"errorId": error_id})
 
 
 def to_status(error: ApiError) -> status_pb2.Status:
-    """The error as google.rpc.Status. Of many violations the first that fit into 4 KiB are told."""
+    """Return an error as google.rpc.Status. Of many violations it has those first ones that fit into 4 KiB."""
     status = status_pb2.Status(code=error.code.value[0], message=error.message)
     info = error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata)
     status.details.add().Pack(info)
@@ -244,16 +243,16 @@ def to_status(error: ApiError) -> status_pb2.Status:
 
 
 def details_metadata(error: ApiError) -> tuple[str, bytes]:
-    """The trailing metadata entry that carries the details of an error."""
+    """Return the entry of the trailing metadata that carries the details of an error."""
     return DETAILS_KEY, to_status(error).SerializeToString()
 
 
 def _fitting(violations: Sequence[_Violation], status: status_pb2.Status) -> list[_Violation]:
-    """The first violations that still fit into the status, one at least."""
+    """Return the first violations that still fit into the status, at least one."""
     left = _MAX_STATUS_BYTES - status.ByteSize()
     fitting: list[_Violation] = []
     for violation in violations:
-        left -= violation.ByteSize() + _FRAMING
+        left -= violation.ByteSize() + _FIELD_OVERHEAD
         if left < 0 and fitting:
             break
         fitting.append(violation)
@@ -261,7 +260,7 @@ def _fitting(violations: Sequence[_Violation], status: status_pb2.Status) -> lis
 
 
 def _clipped(text: str) -> str:
-    """At most 512 bytes of a text. It may quote what a stranger sent, and grows threefold on the way if not ASCII."""
+    """Return at most 512 bytes of a text, which may quote what a stranger sent. Percent-encoding may triple them."""
     encoded = text.encode()
     if len(encoded) <= _MAX_TEXT_BYTES:
         return text

@@ -1,4 +1,4 @@
-"""Checking requests: every field at fault is found before the request is refused."""
+"""Reads fields of requests and collects what is wrong with them, so that a refusal names every field at fault."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _NO_TABLE_ID: Final = "32 letters and digits, as CreateTable gave it"
 
 
 class RequestProblems(Problems):
-    """Collects what is wrong with a request. The reason of the first problem is that of the error."""
+    """Collects what is wrong with a request. The first problem gives the error's reason, by default REQUEST_INVALID."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,12 +29,12 @@ class RequestProblems(Problems):
         super().add(path, problem)
 
     def check(self, path: Path, holds: bool, problem: str) -> None:
-        """Add a problem unless something holds of the field."""
+        """Add a problem unless `holds`."""
         if not holds:
             self.add(path, problem)
 
     def collect(self, read: Callable[[], _T], otherwise: _D, path: Path = "", *, reason: str | None = None) -> _T | _D:
-        """As `Problems.collect`, with a reason for what is wrong."""
+        """As `Problems.collect`, with the reason of the problems."""
         is_first = not self
         value = super().collect(read, otherwise, path)
         if reason is not None and is_first and self:
@@ -42,12 +42,12 @@ class RequestProblems(Problems):
         return value
 
     def error(self) -> ApiError:
-        """Return INVALID_ARGUMENT with all problems."""
+        """Return the error INVALID_ARGUMENT with all problems."""
         return invalid_argument(self._found, reason=self._reason)
 
 
-def requested_rules(request: Any, problems: RequestProblems) -> RuleSet | None:
-    """The preset or the house rules that the oneof `rules` of a request chooses; None where that is a fault."""
+def read_rule_set(request: Any, problems: RequestProblems) -> RuleSet | None:
+    """Return the preset or the house rules that a request names; add a problem and return None if it names neither."""
     which = request.WhichOneof("rules")
     if which == "rule_set":
         return problems.collect(lambda: rule_set_from_pb(request.rule_set), None, "rule_set", reason="RULE_SET_INVALID")
@@ -62,12 +62,15 @@ def requested_rules(request: Any, problems: RequestProblems) -> RuleSet | None:
 
 
 def is_table_id(text: str) -> bool:
-    """Whether a text has the form of a table's id. Nothing else reaches log or store."""
+    """Return True if a text has the form of a table's id. Nothing else reaches log or store."""
     return len(text) == 32 and text.isalnum() and text.isascii()
 
 
-def table_id_of(text: str, problems: RequestProblems | None = None) -> str:
-    """A table's id, which the call's log lines carry from here on; without `problems` a fault is refused at once."""
+def read_table_id(text: str, problems: RequestProblems | None = None) -> str:
+    """Return a table's id, which all further log lines of the call carry.
+
+    If it is none, add a problem and return ""; without `problems` raise INVALID_ARGUMENT.
+    """
     if not is_table_id(text):
         if problems is None:
             raise invalid_argument([Problem("table_id", _NO_TABLE_ID)])
@@ -77,20 +80,20 @@ def table_id_of(text: str, problems: RequestProblems | None = None) -> str:
     return text
 
 
-def request_uuid(text: str) -> str | None:
-    """A request id in its one form; None where the text is no UUID."""
+def normalise_uuid(text: str) -> str | None:
+    """Return a UUID as 32 hexadecimal digits in lower case, None if the text is none."""
     return text.replace("-", "").lower() if _UUID.fullmatch(text) else None
 
 
-def request_id_of(text: str, problems: RequestProblems) -> str:
-    """The id of a mutating request."""
-    found = request_uuid(text)
+def read_request_id(text: str, problems: RequestProblems) -> str:
+    """Return the request id of a mutating call; add a problem and return "" if it is no UUID."""
+    found = normalise_uuid(text)
     if found is None:
         problems.add("request_id", "a UUID made by the client")
     return found or ""
 
 
-def page_size_of(asked: int, default: int, most: int, problems: RequestProblems) -> int:
-    """The size of a page; 0 asks for the default."""
-    problems.check("page_size", asked <= most, f"at most {most}")
-    return asked or default
+def read_page_size(requested: int, default: int, most: int, problems: RequestProblems) -> int:
+    """Return the size of a page, `default` for 0; add a problem if it is more than `most`."""
+    problems.check("page_size", requested <= most, f"at most {most}")
+    return requested or default

@@ -2,13 +2,13 @@
 
 from buraco_service.stores.postgres import connect as postgres_connect
 from buraco_service.stores.redis.link import Refused, connect
-from buraco_service.stores.redis.url import parse
-from buraco_service.stores.urls import split
+from buraco_service.stores.redis.url import parse_url
+from buraco_service.stores.urls import split_url
 
 
 async def kept(url: str) -> str:
     """A name for the store at a URL: its kind, and when an acknowledged commit is on the disk."""
-    scheme, rest = split(url)
+    scheme, rest = split_url(url)
     if scheme == "sqlite":
         return "SQLite, fsync always"
     if scheme in {"redis", "rediss"}:
@@ -17,7 +17,7 @@ async def kept(url: str) -> str:
 
 
 async def _kept_by_redis(rest: str, *, tls: bool) -> str:
-    place = parse(rest, tls=tls)
+    place = parse_url(rest, tls=tls)
     link = await connect(place.addresses[0], place)
     try:
         told = await link.call("HELLO")
@@ -34,7 +34,7 @@ async def _kept_by_redis(rest: str, *, tls: bool) -> str:
 
 
 async def _kept_by_postgres(rest: str) -> str:
-    connection = await postgres_connect.connect(postgres_connect.parse(rest))
+    connection = await postgres_connect.connect(postgres_connect.parse_url(rest))
     try:
         for setting in ("fsync", "synchronous_commit"):
             if await connection.fetchval("SELECT current_setting($1)", setting) == "off":

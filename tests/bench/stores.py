@@ -67,7 +67,7 @@ async def _measure_list(store: Store) -> float:
     times = []
     for _ in range(20):
         begun = time.perf_counter()
-        assert len(await store.list("waiting", 50, None)) == 50
+        assert len(await store.list_tables("waiting", 50, None)) == 50
         times.append(time.perf_counter() - begun)
     return statistics.median(times)
 

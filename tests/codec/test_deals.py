@@ -219,8 +219,8 @@ def test_malformed_snapshots_are_refused(name: str, rich: Deal) -> None:
     assert all(problem.problem for problem in caught.value.problems)
 
 
-def test_all_faults_are_told(rich: Deal) -> None:
-    """Faults in different parts are told together, in the order of the message, and no more than can be read."""
+def test_all_problems_are_reported(rich: Deal) -> None:
+    """Problems of different parts are reported together, in the order of the message, and no more than can be read."""
     message: Untyped = snapshot_to_pb(rich)
     message.rule_set.jokers = 1
     message.match.scores.append(3)
@@ -244,7 +244,7 @@ def test_all_faults_are_told(rich: Deal) -> None:
 
 
 def test_large_melds_and_sides_are_read_too() -> None:
-    """What is too large to be remembered is read all the same: a meld of 108 cards, and melds in plenty."""
+    """What is too large to be cached is read all the same: a meld of 108 cards, and many melds."""
     deal = next(deal for deal, _ in played() if deal.side.melds)
     meld = deal.side.melds[0]._replace(cards=(1,) * 108)
     deal = deal._replace(sides=deal.with_side(deal.side._replace(melds=(meld,) * 36)))
@@ -253,7 +253,7 @@ def test_large_melds_and_sides_are_read_too() -> None:
 
 
 def read(message: deal_pb2.Snapshot) -> tuple[Deal | None, tuple[Problem, ...]]:
-    """The deal of a snapshot, or its faults."""
+    """Return the deal of a snapshot, or its problems."""
     try:
         return deal_from_pb(message), ()
     except ValidationError as error:
@@ -263,20 +263,20 @@ def read(message: deal_pb2.Snapshot) -> tuple[Deal | None, tuple[Problem, ...]]:
 @settings(deadline=None, database=None, derandomize=True, max_examples=400)
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_spoiled_snapshots_are_read_or_refused(seed: int, times: int) -> None:
-    """A snapshot with random things changed in it is a deal that crosses back, or its faults are named."""
+    """A snapshot with random things changed in it is a deal that crosses back, or its problems are named."""
     rng = random.Random(seed)
     message = snapshot_to_pb(rng.choice(played())[0])
     for _ in range(times):
         spoil(message, rng)
-    deal, faults = read(message)
-    assert (deal is None) == bool(faults)
+    deal, problems = read(message)
+    assert (deal is None) == bool(problems)
     assert deal is None or read(snapshot_to_pb(deal)) == (deal, ())
 
 
 @settings(deadline=None, database=None, derandomize=True, max_examples=300)
 @given(st.integers(0, 2**32), st.data())
 def test_corrupt_bytes_are_read_or_refused(seed: int, data: st.DataObject) -> None:
-    """Stored bytes with some of them changed are no message, a faulty one, or a deal: never another error."""
+    """Stored bytes with some of them changed are no message, an invalid one, or a deal: never another error."""
     stored = bytearray(snapshot_to_pb(random.Random(seed).choice(played())[0]).SerializeToString())
     for place in data.draw(st.lists(st.integers(0, len(stored) - 1), min_size=1, max_size=5)):
         stored[place] = data.draw(st.integers(0, 255))
@@ -293,7 +293,7 @@ LATER = b"\xfa\x7f\x03abc"
 
 @pytest.mark.parametrize("place", ["", "deal", "deal.turn", "deal.hands", "deal.sides", "match"])
 def test_snapshots_of_later_versions_are_refused(place: str) -> None:
-    """What a later version says of a deal may change what is legal, so that it is not passed over."""
+    """Fields of a later version may change what is legal, so that they are not ignored."""
     later: Untyped = snapshot_to_pb(played()[40][0])
     part = later
     for name in filter(None, place.split(".")):

@@ -232,7 +232,7 @@ def test_an_event_in_pieces_shows_one_kind() -> None:
 
 
 def test_what_streams_look_for() -> None:
-    """The end of a match and a seat taken or left are told from all other events."""
+    """The end of a match and a seat taken or left are recognised among all events."""
     seen = set()
     for _, event in happened():
         whole = event_bytes(event)

@@ -68,8 +68,8 @@ def test_what_is_no_move_is_refused(name: str) -> None:
     assert all(problem.problem for problem in caught.value.problems)
 
 
-def test_faults_of_all_moves_are_told() -> None:
-    """The moves of a request are judged together; a fault tells which move it is in."""
+def test_problems_of_all_moves_are_reported() -> None:
+    """The moves of a request are read together; a problem names the move that has it."""
     moves = [move_to_pb(DrawStock()), spoiled(BAD["no card"][0]), spoiled(BAD["nothing"][0])]
     with pytest.raises(ValidationError) as caught:
         moves_from_pb(moves)

@@ -24,7 +24,7 @@ def house(base: RuleSet = CLASSIC, **changes: Any) -> rule_set_pb2.RuleSet:
     return record
 
 
-def faults(record: rule_set_pb2.RuleSet) -> dict[str, str]:
+def problems_of(record: rule_set_pb2.RuleSet) -> dict[str, str]:
     """What is wrong with a record, by field."""
     with pytest.raises(ValidationError) as caught:
         rule_set_from_pb(record)
@@ -33,7 +33,7 @@ def faults(record: rule_set_pb2.RuleSet) -> dict[str, str]:
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.id)
 def test_presets_round_trip(preset: RuleSet) -> None:
-    """A preset crosses unchanged and comes back as the very same object, so that what is remembered of it is found."""
+    """A preset crosses unchanged and comes back as the very same object, so that what is cached for it is found."""
     record = rule_set_pb2.RuleSet.FromString(rule_set_to_pb(preset).SerializeToString())
     assert rule_set_from_pb(record) is preset
     assert record.max_turns == 1000
@@ -70,19 +70,19 @@ def test_preset_ids_are_reserved() -> None:
     """A record with a preset's id must be the preset; every option that is not the preset's is named."""
     record = house(INDIRECT, id=INDIRECT.id, clean=201, display_name="Mine", sets=True)
     record.opening_minimum.points = 80
-    assert set(faults(record)) == {"clean", "display_name", "opening_minimum"}
+    assert set(problems_of(record)) == {"clean", "display_name", "opening_minimum"}
     record = house(id=CLASSIC.id)
     record.usual_targets.append(7)
-    assert set(faults(record)) == {"usual_targets"}
+    assert set(problems_of(record)) == {"usual_targets"}
 
 
 @pytest.mark.parametrize("option", ENUMS)
 @pytest.mark.parametrize("number", [0, 9, -1])
 def test_unknown_enum_numbers_are_named(option: str, number: int) -> None:
-    """An enum that is absent or unknown is a fault of its field, which tells what there is."""
+    """An enum that is absent or unknown is a problem of its field, which lists the members."""
     record = house()
     setattr(record, option, number)
-    found = faults(record)
+    found = problems_of(record)
     assert set(found) == {option}
     assert "must be one of" in found[option]
 
@@ -92,7 +92,7 @@ def test_all_inconsistencies_are_named() -> None:
     record = house(id="No Id", display_name="", jokers=3, max_turns=100_001, twos_buraco_wins=True, pot_by=0)
     record.opening_minimum.points = 0
     record.usual_targets.extend([1] * 30)
-    assert set(faults(record)) == {
+    assert set(problems_of(record)) == {
         "id",
         "display_name",
         "pot_by",
@@ -109,7 +109,7 @@ def test_options_of_a_later_version_are_refused(size: int) -> None:
     """An option that is not known is not passed over, however large it is: without it other rules would hold."""
     option = b"\xfa\x7f" + bytes((size & 0x7F | 0x80, size >> 7)) + b"x" * size
     later = rule_set_pb2.RuleSet.FromString(house().SerializeToString() + option)
-    assert faults(later) == {"": "says what this version does not know: ask a later one"}
+    assert problems_of(later) == {"": "says what this version does not know: ask a later one"}
 
 
 def numbers() -> st.SearchStrategy[int]:
@@ -120,7 +120,7 @@ def numbers() -> st.SearchStrategy[int]:
 @settings(deadline=None, database=None, derandomize=True, max_examples=300)
 @given(st.data())
 def test_any_record_is_read_or_refused(data: st.DataObject) -> None:
-    """Whatever a record holds, it is a rule set that crosses back unchanged, or its faults are named by field."""
+    """Whatever a record holds, it is a rule set that crosses back unchanged, or its problems are named by field."""
     record = house(data.draw(st.sampled_from(PRESETS)))
     names = [field.name for field in record.DESCRIPTOR.fields]
     for name in data.draw(st.lists(st.sampled_from(names), max_size=4)):
@@ -138,9 +138,9 @@ def test_any_record_is_read_or_refused(data: st.DataObject) -> None:
             value.threshold = data.draw(st.integers(-(2**31), 2**31 - 1))
         else:
             setattr(record, name, data.draw(numbers()))
-    rules, faulty = read(record)
-    assert (rules is None) == bool(faulty)
-    assert faulty <= set(names)
+    rules, at_fault = read(record)
+    assert (rules is None) == bool(at_fault)
+    assert at_fault <= set(names)
     assert rules is None or read(rule_set_to_pb(rules)) == (rules, set())
 
 

@@ -1,13 +1,28 @@
+import random
 from collections import Counter
 
 import pytest
 
-from buraco.v1 import view_pb2
+from buraco.v1 import deal_pb2, view_pb2
+from buraco_codec.fields import Untyped
 from buraco_codec.melds import meld_to_pb
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.scores import score_to_pb
-from buraco_codec.views import view_to_pb
-from buraco_rules import Deal, ScoreLineKind, score_deal, view_of
+from buraco_codec.views import view_from_pb, view_to_pb
+from buraco_rules import (
+    PRESETS,
+    Deal,
+    Match,
+    Phase,
+    RuleSet,
+    ScoreLineKind,
+    ValidationError,
+    apply,
+    deal_match,
+    legal_moves,
+    score_deal,
+    view_of,
+)
 from tests.rules.playouts import played
 from tests.service.rules_server import cards_in
 
@@ -48,6 +63,48 @@ def test_views_cross(own: bool) -> None:
         assert message.rule_set == rule_set_to_pb(deal.rules)
         assert tuple(message.match.scores) == deal.match.scores
         assert message.match.deal_number == deal.match.deal_number
+
+
+@pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
+def test_views_round_trip(rules: RuleSet) -> None:
+    """A view is read as it was sent, at every step of a deal, for every seat and for the public."""
+    rng = random.Random(5)
+    deal, _ = deal_match(rules, 4, b"v" * 32, Match(3, (1200, -45), 1, 2005))
+    while deal.phase is not Phase.OVER:
+        for seat in (None, *range(4)):
+            sent = view_of(deal, seat)
+            read = view_from_pb(view_pb2.View.FromString(view_to_pb(sent).SerializeToString()))
+            assert read == sent
+            assert read.rules is view_from_pb(view_to_pb(sent)).rules
+        deal, _ = apply(deal, rng.choice(legal_moves(deal)))
+
+
+@pytest.mark.parametrize(
+    ("change", "problems"),
+    [
+        (dict(phase=9), {"phase": "9 is no phase"}),
+        (dict(ending=9), {"ending": "9 is no ending"}),
+        (dict(next_actions=[1, 9]), {"next_actions[1]": "9 is no action"}),
+        (dict(hand=[1, 60]), {"hand[1]": "60 is no card"}),
+        (dict(locked_card=60, must_meld=61), {"locked_card": "60 is no card", "must_meld": "61 is no card"}),
+        (dict(sides=[]), {"sides": "two sides, not 0"}),
+        (
+            dict(sides=[view_pb2.SideView(melds=[deal_pb2.Meld(cards=[1, 2, 3])]), view_pb2.SideView()]),  # type: ignore[list-item]
+            {"sides[0].melds[0].kind": "must be given"},
+        ),
+        (dict(match=deal_pb2.Match(scores=[1])), {"match.scores": "one for each of two sides, or none, not 1"}),
+    ],
+    ids=str,
+)
+def test_views_that_are_not_known_are_refused(change: dict[str, Untyped], problems: dict[str, str]) -> None:
+    """What a view holds that these rules do not know is refused, so that no bot plays on from it."""
+    message = view_to_pb(view_of(DEALS[0], 0))
+    for name in change:
+        message.ClearField(name)  # type: ignore[arg-type]
+    message.MergeFrom(view_pb2.View(**change))
+    with pytest.raises(ValidationError) as caught:
+        view_from_pb(message)
+    assert dict(caught.value.problems) == problems
 
 
 def known_cards(deal: Deal, seat: int | None) -> Counter[int]:

@@ -1,1 +1,1 @@
-"""What deploy/ ships, run and not read: image, chart, and a cluster of what can run on one machine."""
+"""Tests that run what deploy/ ships: image, chart, and replicas as far as one machine can run them."""

@@ -1,4 +1,4 @@
-"""Backup scripts as an operator runs them, and play that they are to keep."""
+"""Runs the backup scripts as an operator does, and plays moves that they have to keep."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.service.table_server import Player
 
 
 async def run(script: str, *arguments: str | Path, path: Path | None = None) -> tuple[int, str]:
-    """Exit status and output of a script; `path` is looked at first for programs."""
+    """Run a script; return its exit status and output. Programs in `path` are found first."""
     environment = dict(os.environ)
     if path is not None:
         environment["PATH"] = f"{path}{os.pathsep}{environment['PATH']}"
@@ -26,7 +26,7 @@ async def run(script: str, *arguments: str | Path, path: Path | None = None) -> 
 
 
 async def play(players: Sequence[Player], moves: int) -> None:
-    """Moves of whoever is to move."""
+    """Make legal moves for the seats to move."""
     for _ in range(moves):
         for player in players:
             legal = (await player.legal()).moves
@@ -36,5 +36,5 @@ async def play(players: Sequence[Player], moves: int) -> None:
 
 
 def names(folder: Path) -> list[str]:
-    """What lies in a folder."""
+    """Return the names of the files in a folder."""
     return sorted(path.name for path in folder.iterdir())

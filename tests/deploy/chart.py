@@ -1,4 +1,4 @@
-"""The chart, rendered by Helm and read."""
+"""Renders the chart with Helm and reads the manifests."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Manifest = Mapping[str, Any]
 
 
 class Refused(Exception):
-    """Helm renders nothing; the message is its own."""
+    """Helm does not render the values; the message is Helm's."""
 
 
 def missing() -> str | None:
-    """Why nothing can be rendered and validated here; None when it can."""
+    """Return why nothing can be rendered and validated here; None if it can."""
     try:
         helm()
     except Missing as reason:
@@ -33,22 +33,22 @@ def missing() -> str | None:
 
 @functools.cache
 def rendered(overlay: str | None = None, *options: str, version: str = NEWEST) -> Sequence[Manifest]:
-    """All manifests of the chart with an overlay and more options of Helm, in Helm's order. Raises Refused."""
+    """Return all manifests of the chart with an overlay and further options of Helm, in Helm's order. Raise Refused."""
     return tuple(parsed(text(overlay, *options, version=version)))
 
 
 def text(overlay: str | None = None, *options: str, version: str = NEWEST) -> str:
-    """The same as Helm writes it."""
+    """Return the manifests as text."""
     values = ["--values", str(OVERLAYS[overlay])] if overlay else []
     return run("template", "buraco", str(CHART), "--namespace", NAMESPACE, "--kube-version", version, *values, *options)
 
 
 def parsed(manifests: str) -> list[Manifest]:
-    """Manifests as Kubernetes reads them, in which nothing may stand twice."""
+    """Return manifests as Kubernetes reads them; a repeated key is an error."""
     import yaml
 
     class Strict(yaml.SafeLoader):
-        """Refuses what PyYAML takes: the same key twice in a mapping."""
+        """A loader that refuses the same key twice in a mapping, which PyYAML accepts."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [key.value for key, _ in node.value]
@@ -59,31 +59,31 @@ def parsed(manifests: str) -> list[Manifest]:
 
 
 def values() -> Mapping[str, Any]:
-    """The defaults."""
+    """Return the default values."""
     (found,) = parsed((CHART / "values.yaml").read_text())
     return found
 
 
 def schema() -> Mapping[str, Any]:
-    """The schema of the values."""
+    """Return the schema of the values."""
     found: Mapping[str, Any] = json.loads((CHART / "values.schema.json").read_text())
     return found
 
 
 def one(manifests: Sequence[Manifest], kind: str, name: str = "buraco") -> Any:
-    """The manifest of that kind and name."""
+    """Return the manifest of that kind and name."""
     (found,) = [m for m in manifests if m["kind"] == kind and m["metadata"]["name"] == name]
     return found
 
 
 def container(manifests: Sequence[Manifest], deployment: str = "buraco") -> Any:
-    """The one container of a Deployment's pods."""
+    """Return the one container of a Deployment's pods."""
     (found,) = one(manifests, "Deployment", deployment)["spec"]["template"]["spec"]["containers"]
     return found
 
 
 def plain_environment(described: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a container as the kubelet makes it, from the values in a Secret by `name/key`."""
+    """Return the environment of a container as the kubelet makes it, with the values of Secrets by `name/key`."""
     found = {}
     for variable in described.get("env", ()):
         value = variable.get("value")
@@ -97,7 +97,7 @@ def plain_environment(described: Mapping[str, Any], secrets: Mapping[str, str]) 
 
 
 def run(*arguments: str) -> str:
-    """What Helm prints. Raises Refused."""
+    """Run Helm; return its output. Raise Refused."""
     done = subprocess.run([helm(), *arguments], capture_output=True, text=True, check=False, timeout=60)
     if done.returncode:
         raise Refused(done.stderr + done.stdout)

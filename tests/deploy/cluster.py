@@ -1,4 +1,4 @@
-"""Replicas of the chart's Deployment, and the proxy that is told of them, changed as Kubernetes changes them."""
+"""Replicas of the chart's Deployment behind a proxy, changed as Kubernetes changes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECRETS: Final[Files] = {
 
 
 class Cluster:
-    """The pods, in the order in which they were made, behind one proxy."""
+    """The pods, oldest first, behind one proxy."""
 
     def __init__(self, manifests: tuple[Manifest, ...], folder: Path, secrets: Files, told: Proxy) -> None:
         self.manifests = manifests
@@ -39,11 +39,11 @@ class Cluster:
 
     @property
     def every_address(self) -> str:
-        """What the headless Service resolves to."""
+        """Return what the headless Service resolves to."""
         return "ipv4:" + ",".join(f"{host}:{port}" for host, port in (pod.endpoint for pod in self.pods))
 
     async def add(self) -> Pod:
-        """One more replica; the proxy hears of it once it is ready."""
+        """Start one more replica; add it to the proxy once it is ready."""
         number = next(self._numbers)
         pod = Pod(one(self.manifests, "Deployment"), f"127.0.0.{number}", self._folder / f"pod-{number}", self._secrets)
         self._made.append(pod)
@@ -53,17 +53,17 @@ class Cluster:
         return pod
 
     async def remove(self, pod: Pod) -> float:
-        """One replica less: it is told to stop, and the proxy hears of that late. Returns the seconds it took."""
+        """Stop one replica, and remove it from the proxy late. Return the seconds that it took to stop."""
         settle = pod.container["lifecycle"]["preStop"]["sleep"]["seconds"]
         stopping = asyncio.create_task(pod.stop())
-        # Not a wait for anything: the delay that the pause before the stop is there to bridge.
+        # No wait for a condition: this is the delay that the pause before the stop has to cover.
         await asyncio.sleep(0.6 * settle)
         self.pods.remove(pod)
         self._tell()
         return await stopping
 
     async def restart(self) -> list[float]:
-        """Replaces each replica by a new one, as the Deployment's strategy has it; the seconds each took to go."""
+        """Replace each replica as the Deployment's strategy does; return the seconds that each took to stop."""
         assert one(self.manifests, "Deployment")["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
         taken = []
         for old in list(self.pods):
@@ -72,7 +72,7 @@ class Cluster:
         return taken
 
     async def kill_all(self) -> None:
-        """Ends whatever still runs."""
+        """Kill the replicas that still run."""
         for pod in self._made:
             await pod.kill()
 
@@ -82,7 +82,7 @@ class Cluster:
 
 @contextlib.asynccontextmanager
 async def cluster(folder: Path, store: str, *, replicas: int) -> AsyncIterator[Cluster]:
-    """Replicas as the overlay for Redis has them, on whatever store the URL names."""
+    """Run replicas of the overlay for Redis, on the store of the URL."""
     ports = f"--set=service.port={free_port()},metrics.port={free_port()},fleet.metricsPort={free_port()}"
     manifests = tuple(rendered("redis", ports))
     secrets = {**SECRETS, "buraco-store": {"url": store}}
@@ -97,7 +97,7 @@ async def cluster(folder: Path, store: str, *, replicas: int) -> AsyncIterator[C
 
 
 async def handled(pod: Pod, method: str) -> dict[str, float]:
-    """How many calls of a method a replica has answered, by status."""
+    """Return how many calls of a method a replica has answered, by status."""
     url = f"http://{pod.host}:{pod.ports['metrics']}/metrics"
     found: dict[str, float] = {}
     for family in text_string_to_metric_families(await asyncio.to_thread(_read, url)):

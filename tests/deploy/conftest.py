@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def promtool() -> str:
-    """The program that checks what Prometheus is given."""
+    """The program that checks configurations of Prometheus."""
     return _found("promtool")
 
 

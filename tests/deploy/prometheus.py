@@ -1,4 +1,4 @@
-"""A real Prometheus for tests, with the rules and jobs of deploy/ on other ports and quicker."""
+"""A real Prometheus with the rules and jobs of deploy/, on other ports and with shorter intervals."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ _INTERVAL: Final = "1s"
 
 
 class Prometheus:
-    """One that runs."""
+    """A running Prometheus."""
 
     def __init__(self, address: str) -> None:
         self._address = address
 
     async def query(self, expression: str) -> list[float]:
-        """What an instant query returns now, numbers that are none left out. Raises HTTPError for a bad one."""
+        """Return the result of an instant query, without NaN. Raise HTTPError for a bad one."""
         found = await self._get("query", query=expression)
         values = [float(series["value"][1]) for series in found["result"]]
         return [value for value in values if math.isfinite(value)]
 
     async def firing(self) -> set[str]:
-        """The alerts that fire."""
+        """Return the alerts that fire."""
         found = await self._get("alerts")
         return {alert["labels"]["alertname"] for alert in found["alerts"] if alert["state"] == "firing"}
 
     async def broken_rules(self) -> list[str]:
-        """What rules complain of."""
+        """Return the errors of rules."""
         found = await self._get("rules")
         return [rule["lastError"] for group in found["groups"] for rule in group["rules"] if rule.get("lastError")]
 
     async def until(self, wanted: Callable[[], Any], seconds: float) -> None:
-        """Returns when something is so; asks once a second, as often as it may change. Raises TimeoutError."""
+        """Wait until a condition holds, checked once a second. Raise TimeoutError."""
         async with asyncio.timeout(seconds):
             while not await wanted():  # noqa: ASYNC110 - another process is asked
                 await asyncio.sleep(1)
@@ -64,12 +64,12 @@ class Prometheus:
 
 @contextlib.asynccontextmanager
 async def running(program: str, folder: Path, targets: Mapping[str, str]) -> AsyncIterator[Prometheus]:
-    """Prometheus as deploy/ sets it up, scraping these addresses by job every second."""
+    """Run Prometheus as deploy/ configures it; it scrapes these addresses, by job, every second."""
     settings = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
     settings["global"] = dict.fromkeys(settings["global"], _INTERVAL)
     for job in settings["scrape_configs"]:
         job["static_configs"] = [{"targets": [targets[job["job_name"]]]}]
-    # Alerts keep their own pace; what is summed up every half minute is summed up quicker.
+    # Without an interval of its own a group uses the short global one; alerts keep their `for`.
     rules = yaml.safe_load((PROMETHEUS / "rules.yml").read_text())
     for group in rules["groups"]:
         group.pop("interval", None)
@@ -110,7 +110,7 @@ def _free_port() -> int:
 
 
 def check(promtool: str, *arguments: str, standard_input: bytes | None = None) -> str:
-    """What promtool says. Fails if it finds anything to complain of."""
+    """Return the output of promtool. Fail if it finds a problem."""
     done = subprocess.run(
         [promtool, *arguments], input=standard_input, cwd=PROMETHEUS, capture_output=True, timeout=300, check=False
     )

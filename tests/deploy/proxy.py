@@ -20,26 +20,26 @@ _ASSIGNMENT: Final = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAs
 
 
 class Proxy:
-    """One address that spreads calls over the replicas that it has been told of."""
+    """One address that spreads calls over a list of replicas."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self._folder = folder
         self.address = f"127.0.0.1:{port}"
 
     def tell(self, endpoints: Iterable[tuple[str, int]]) -> None:
-        """These are the replicas from here on."""
+        """Replace the list of replicas."""
         sockets = [{"socket_address": {"address": host, "port_value": port}} for host, port in endpoints]
         lb_endpoints = [{"endpoint": {"address": address}} for address in sockets]
         resource = {"@type": _ASSIGNMENT, "cluster_name": "buraco", "endpoints": [{"lb_endpoints": lb_endpoints}]}
         unfinished = self._folder / "endpoints.new"
         unfinished.write_text(json.dumps({"resources": [resource]}))
-        # Envoy looks when a file is moved in.
+        # Envoy reads the list when the file is replaced.
         unfinished.replace(self._folder / "endpoints.yaml")
 
 
 @contextlib.asynccontextmanager
 async def proxy(folder: Path, endpoints: Iterable[tuple[str, int]]) -> AsyncIterator[Proxy]:
-    """An Envoy for a while."""
+    """Run an Envoy."""
     port = free_port()
     configuration = _configured(folder, port)
     made = Proxy(folder, port)
@@ -50,7 +50,7 @@ async def proxy(folder: Path, endpoints: Iterable[tuple[str, int]]) -> AsyncIter
 
 @contextlib.asynccontextmanager
 async def running(configuration: Path, port: int) -> AsyncIterator[None]:
-    """An Envoy with this configuration, which listens at the port; its log stands beside the configuration."""
+    """Run an Envoy with this configuration, which listens at the port; its log is beside the configuration."""
     text = configuration.with_name("log")
     with text.open("wb") as log:
         process = await asyncio.create_subprocess_exec(

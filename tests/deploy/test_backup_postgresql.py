@@ -22,7 +22,7 @@ def server() -> Iterator[PostgresServer]:
 
 
 async def test_backup_and_restore(tmp_path: Path, server: PostgresServer) -> None:
-    """A backup made in the midst of play is a moment of it; the match goes on from there with the same tokens."""
+    """A backup during play holds one moment of it; the match continues from there with the same tokens."""
     url = server.url(server.emptied_database())
     file, unused = tmp_path / "buraco.dump", tmp_path / "unused"
     async with serving(unused, store=url) as replica:
@@ -49,7 +49,7 @@ async def test_backup_and_restore(tmp_path: Path, server: PostgresServer) -> Non
 
 
 async def test_restore_to_a_new_database(tmp_path: Path, server: PostgresServer) -> None:
-    """A backup brings its schema along."""
+    """A backup includes its schema."""
     old, new = server.url(server.emptied_database()), server.url(server.new_database())
     file = tmp_path / "buraco.dump"
     async with serving(tmp_path / "unused", store=old) as replica:
@@ -61,7 +61,7 @@ async def test_restore_to_a_new_database(tmp_path: Path, server: PostgresServer)
 
 
 async def test_what_is_refused(tmp_path: Path, server: PostgresServer) -> None:
-    """What is missing, another database's, damaged or in the way is named, and nothing is changed."""
+    """A file or database that is missing, another program's, damaged or in the way is named, and nothing is changed."""
     url, other = server.url(server.emptied_database()), server.url(server.new_database())
     file, broken = tmp_path / "buraco.dump", tmp_path / "broken.dump"
     async with serving(tmp_path / "unused", store=url) as replica:
@@ -69,9 +69,9 @@ async def test_what_is_refused(tmp_path: Path, server: PostgresServer) -> None:
     assert await run(SCRIPT, "backup", file, url, path=programs()) == (0, "")
     broken.write_bytes(file.read_bytes()[:-2000])
     for arguments, problem in [
-        (("backup", file, url), "is there already"),
+        (("backup", file, url), "already exists"),
         (("backup", tmp_path / "other.dump", other), "no matching schemas"),
-        (("restore", tmp_path / "none.dump", url), "is no backup"),
+        (("restore", tmp_path / "none.dump", url), "is not a backup"),
         (("restore", broken, url), "broken.dump"),
         (("restore", file, other + "&dbname=nowhere"), "nowhere"),
     ]:

@@ -15,7 +15,7 @@ SCRIPT = "sqlite.py"
 
 
 async def test_backup_and_restore(tmp_path: Path) -> None:
-    """A backup made in the midst of play is a moment of it; the match goes on from there with the same tokens."""
+    """A backup during play holds one moment of it; the match continues from there with the same tokens."""
     database, file = tmp_path / "tables.db", tmp_path / "backup.db"
     async with serving(database) as replica:
         players = await start(replica)
@@ -33,7 +33,7 @@ async def test_backup_and_restore(tmp_path: Path) -> None:
         assert "is in use" in said
         status, said = await run(SCRIPT, "restore", database, tmp_path / "new.db")
         assert status == 1
-        assert "is no backup" in said
+        assert "is not a backup" in said
         assert (await get(replica, table_id)).revision == after
     status, said = await run(SCRIPT, "restore", file, database)
     assert status == 0, said
@@ -47,7 +47,7 @@ async def test_backup_and_restore(tmp_path: Path) -> None:
 
 
 async def test_restore_to_a_new_place(tmp_path: Path) -> None:
-    """Where there is no database yet the backup becomes one."""
+    """A backup can be restored where there is no database yet."""
     async with serving(tmp_path / "old.db") as replica:
         (player, _) = await start(replica)
     assert (await run(SCRIPT, "backup", tmp_path / "old.db", tmp_path / "backup.db"))[0] == 0
@@ -57,7 +57,7 @@ async def test_restore_to_a_new_place(tmp_path: Path) -> None:
 
 
 async def test_what_is_refused(tmp_path: Path) -> None:
-    """What is missing, another program's, damaged or in the way is named, and nothing is changed."""
+    """A file that is missing, another program's, damaged or in the way is named, and nothing is changed."""
     good, other, broken, none = (tmp_path / name for name in ("good.db", "other.db", "broken.db", "none.db"))
     async with serving(good) as replica:
         await start(replica)
@@ -70,7 +70,7 @@ async def test_what_is_refused(tmp_path: Path) -> None:
     contents = good.read_bytes()
     for arguments, problem in [
         (("backup", none, tmp_path / "new.db"), f"there is no {none}"),
-        (("backup", good, other), f"{other} is there already"),
+        (("backup", good, other), f"{other} already exists"),
         (("backup", other, tmp_path / "new.db"), "is not a database of the service"),
         (("restore", none, good), f"there is no {none}"),
         (("restore", other, good), f"{other} is not a database of the service"),
@@ -86,7 +86,7 @@ async def test_what_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["", "-wal"])
 async def test_a_damaged_database_is_replaced(tmp_path: Path, suffix: str) -> None:
-    """What a restore is for: the database is no database any more, or its log is none. Both are kept."""
+    """A restore replaces a database that is damaged, or whose log is, and keeps both."""
     database, file = tmp_path / "tables.db", tmp_path / "backup.db"
     async with serving(database) as replica:
         (player, _) = await start(replica)

@@ -1,4 +1,4 @@
-"""Backups of Valkey are made by a program that comes with no wheel: `make monitoring-test` sees to it."""
+"""Backups of Valkey need a program that is not in a wheel: `make monitoring-test` provides it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCRIPT = "valkey.sh"
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Valkey]:
-    """A server that keeps what it acknowledges."""
+    """A durable server."""
     assert shutil.which("valkey-cli") or shutil.which("redis-cli"), "`make monitoring-test` sees to it"
     server = Valkey(tmp_path / "data", *DURABLE)
     server.start()
@@ -29,7 +29,7 @@ def server(tmp_path: Path) -> Iterator[Valkey]:
 
 @pytest.mark.parametrize("append_only", [True, False])
 async def test_backup_and_restore(tmp_path: Path, server: Valkey, append_only: bool) -> None:
-    """A backup made in the midst of play is a moment of it; the match goes on from there with the same tokens."""
+    """A backup during play holds one moment of it; the match continues from there with the same tokens."""
     file, unused = tmp_path / "buraco.rdb", tmp_path / "unused"
     where = ("-h", "127.0.0.1", "-p", str(server.port))
     async with serving(unused, store=server.url) as replica:
@@ -45,7 +45,7 @@ async def test_backup_and_restore(tmp_path: Path, server: Valkey, append_only: b
         after = (await get(replica, table_id)).revision
     status, said = await run(SCRIPT, "backup", file, *where)
     assert status == 1
-    assert "is there already" in said
+    assert "already exists" in said
     server.stop()
     assert await run(SCRIPT, "restore", file, server.folder) == (0, "")
     (aside,) = [name for name in names(server.folder) if name.startswith("before-")]
@@ -58,7 +58,7 @@ async def test_backup_and_restore(tmp_path: Path, server: Valkey, append_only: b
             assert before <= restored < after
             await play([player.at(replica) for player in players], 5)
         if append_only:
-            # What is played after a restore lasts, too.
+            # Moves after a restore are durable, too.
             again.kill()
             again.start()
             async with serving(unused, store=again.url) as replica:
@@ -68,7 +68,7 @@ async def test_backup_and_restore(tmp_path: Path, server: Valkey, append_only: b
 
 
 async def test_what_is_refused(tmp_path: Path, server: Valkey) -> None:
-    """What is no backup, or not whole, is not restored."""
+    """What is not a backup, or not whole, is not restored."""
     file, broken = tmp_path / "buraco.rdb", tmp_path / "broken.rdb"
     server.command("SET", "key", "value")
     status, said = await run(SCRIPT, "backup", file, "-h", "127.0.0.1", "-p", str(server.port))
@@ -78,7 +78,7 @@ async def test_what_is_refused(tmp_path: Path, server: Valkey) -> None:
     for arguments, problem in [
         (("restore", broken, server.folder), "is not whole"),
         (("restore", tmp_path / "none.rdb", server.folder), "there is no"),
-        (("restore", Path(__file__), server.folder), "is no backup"),
+        (("restore", Path(__file__), server.folder), "is not a backup"),
         (("restore", file, tmp_path / "nowhere"), "there is no folder"),
         (("backup", tmp_path / "new.rdb", "-p", "1"), "onnect"),
     ]:

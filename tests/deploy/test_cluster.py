@@ -1,4 +1,4 @@
-"""The chart's replicas at work behind a proxy: calls are spread, and neither restarts nor crashes lose one."""
+"""The chart's replicas behind a proxy: calls are spread, and neither restarts nor crashes lose one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MATCHES: Final = 2
 
 @pytest.fixture(autouse=True)
 def needed() -> None:
-    """Fails, and does not pass over, where a program is not here: whoever runs these tests wants to know."""
+    """Fail, instead of skip, if a program is missing."""
     if (reason := chart.missing()) is not None:
         pytest.fail(reason)
     try:
@@ -49,7 +49,7 @@ async def two(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[C
 
 @contextlib.asynccontextmanager
 async def matches(made: Cluster) -> AsyncIterator[None]:
-    """Bots who play over streams for a while; each match has to end, and its records to replay to its result."""
+    """Bots that play over streams; each match has to end, and its records have to replay to its result."""
     async with BuracoClient(made.proxy.address, api_key=API_KEY) as client:
         contests = [
             Contest(("a", "b"), (RandomBot, RandomBot), "buraco-plus-classic", 1000, f"match {number}")
@@ -68,7 +68,7 @@ async def matches(made: Cluster) -> AsyncIterator[None]:
 
 
 async def called(players: Load, *pods: Pod) -> None:
-    """Returns when each of the replicas has been reached by moves."""
+    """Wait until moves have reached each of the replicas."""
     for pod in pods:
         while "OK" not in await handled(pod, "SubmitMoves"):
             await players.more(10)
@@ -86,7 +86,7 @@ async def test_calls_of_one_connection_are_spread(two: Cluster) -> None:
 
 
 async def test_rolling_restart_fails_no_call(two: Cluster) -> None:
-    """While every replica is replaced no call fails, matches go on, and each replica goes within its time."""
+    """While every replica is replaced no call fails, matches continue, and each replica stops in its time."""
     before = {pod.host for pod in two.pods}
     async with matches(two), load(two.proxy.address, tables=TABLES, api_key=API_KEY) as players:
         await called(players, *two.pods)
@@ -97,19 +97,19 @@ async def test_rolling_restart_fails_no_call(two: Cluster) -> None:
 
 
 async def test_crash_fails_no_call(two: Cluster) -> None:
-    """A replica that is ended by kill -9 takes no call and no acknowledged move with it, and is welcome back."""
+    """A replica that is ended by kill -9 loses no call and no acknowledged move, and can come back."""
     async with matches(two), load(two.proxy.address, tables=TABLES, api_key=API_KEY) as players:
         await called(players, *two.pods)
         for pod in list(two.pods):
             await pod.kill()
-            # The proxy is told nothing: what Kubernetes notices late, it has to find out by itself.
+            # The list of the proxy does not change: it has to notice by itself, since Kubernetes notices late.
             await players.more(100)
             await pod.up()
             await called(players, pod)
 
 
 async def test_client_balances_calls_itself(two: Cluster) -> None:
-    """Told of every replica, as the headless Service does, a client spreads its calls and survives the loss of one."""
+    """A client with the addresses of the headless Service spreads its calls and survives the loss of one."""
     async with BuracoClient(two.every_address, api_key=API_KEY) as client:
         table = await client.create_table("buraco-plus-classic", 2)
         # One call after the other reaches both once there is a connection to each.
@@ -123,7 +123,7 @@ async def test_client_balances_calls_itself(two: Cluster) -> None:
 
 
 async def test_health_outlives_the_store(tmp_path: Path) -> None:
-    """While the store is away every probe still succeeds, calls say UNAVAILABLE, and then go on as before."""
+    """Without the store every probe still succeeds and calls are UNAVAILABLE; with it they succeed again."""
     async with contextlib.AsyncExitStack() as stack:
         store = stack.enter_context(valkey.running(tmp_path / "valkey", *valkey.DURABLE))
         made = await stack.enter_async_context(cluster(tmp_path / "cluster", store.url, replicas=1))
@@ -141,7 +141,7 @@ async def test_health_outlives_the_store(tmp_path: Path) -> None:
 
 
 async def test_pods_start_with_certificates(tmp_path: Path, sqlite_url: str) -> None:
-    """With mutual TLS a replica starts and stops by probes that do without gRPC, and the fleet's files let it in."""
+    """With mutual TLS a replica starts and stops by probes without gRPC, and the fleet is admitted with its files."""
     authority = trustme.CA()
     own, bots = (authority.issue_cert(name) for name in ("buraco", "fleet"))
     secrets = {
@@ -180,12 +180,12 @@ async def test_pods_start_with_certificates(tmp_path: Path, sqlite_url: str) -> 
 
 
 def pem(*blobs: trustme.Blob) -> str:
-    """What a file of certificates or keys holds."""
+    """Return the contents of a file of certificates or keys."""
     return "".join(blob.bytes().decode() for blob in blobs)
 
 
 async def test_draining_replica_is_not_ready(tmp_path: Path, sqlite_url: str) -> None:
-    """A replica that stops says so to the readiness probe, unless it is gone already, and is no longer called."""
+    """A replica that stops fails its readiness probe, and is no longer called."""
     async with cluster(tmp_path / "cluster", sqlite_url, replicas=1) as made:
         (pod,) = made.pods
         assert await pod.answers("readinessProbe")
@@ -197,11 +197,11 @@ async def test_draining_replica_is_not_ready(tmp_path: Path, sqlite_url: str) ->
 
 
 async def test_fleet_plays_as_it_is_deployed(tmp_path: Path, sqlite_url: str) -> None:
-    """The bots of the fleet's Deployment take a table's seats, play the match, and give up in order when told to."""
+    """The bots of the fleet's Deployment take a table's seats, play the match, and stop gracefully."""
     async with cluster(tmp_path / "cluster", sqlite_url, replicas=2) as made:
         fleet = Pod(one(made.manifests, "Deployment", "buraco-fleet"), "127.0.0.1", tmp_path / "fleet", {})
         try:
-            # The name of the headless Service resolves in no test: what it stands for takes its place.
+            # The name of the headless Service does not resolve here: its addresses are used instead.
             await fleet.start(*fleet.arguments_for(f"--server={made.every_address}", "--courtesy=0"))
             async with BuracoClient(made.proxy.address, api_key=API_KEY) as client:
                 table = await client.create_table("buraco-plus-classic", 2, target_score=0)

@@ -33,7 +33,7 @@ print(json.dumps({d.name: d.version for d in importlib.metadata.distributions(pa
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    """The image of this checkout; fails, and does not pass over, where a tool is not here."""
+    """The image of this checkout; fail, instead of skip, if a tool is missing."""
     try:
         image.check_tools()
     except Missing as reason:
@@ -43,7 +43,7 @@ def built() -> None:
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    """Where the service is."""
+    """Return the port of the service."""
     return free_port()
 
 
@@ -60,7 +60,7 @@ def running(built: None, port: int) -> Iterator[Container]:
 
 
 async def serving(address: str, container: Container) -> None:
-    """Returns when the table service is healthy."""
+    """Wait until the table service is healthy."""
     async with asyncio.timeout(PATIENCE), grpc.aio.insecure_channel(address) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
         request = health_pb2.HealthCheckRequest(service="buraco.v1.TableService")
@@ -69,7 +69,7 @@ async def serving(address: str, container: Container) -> None:
 
 
 def test_image_describes_itself() -> None:
-    """Labels, user, signal and start are what the Dockerfile is for."""
+    """Labels, user, signal and start are those of the Dockerfile."""
     described = image.described()
     assert described["User"] == "65532:65532"
     assert described["StopSignal"] == "SIGTERM"
@@ -84,7 +84,7 @@ def test_image_describes_itself() -> None:
 
 
 async def test_real_move_is_played(running: Container, port: int) -> None:
-    """Confined, and with nothing but its volume to write to, the service is healthy, and takes a move."""
+    """Confined, with only its volume to write to, the service is healthy and accepts a move."""
     address = f"127.0.0.1:{port}"
     await serving(address, running)
     async with BuracoClient(address) as client:
@@ -99,7 +99,7 @@ async def test_real_move_is_played(running: Container, port: int) -> None:
 
 
 def test_nothing_else_can_be_written(running: Container) -> None:
-    """The program is nobody in particular, and its root file system is read-only."""
+    """The program has no privileges, and its root file system is read-only."""
     assert running.execute("id", "-u").stdout.strip() == "65532"
     for place in ("/", "/opt/buraco", "/tmp", "/run"):
         assert running.execute("touch", f"{place}/file").returncode != 0, place
@@ -110,13 +110,13 @@ def test_nothing_else_can_be_written(running: Container) -> None:
 
 
 def test_no_compilers_are_inside(running: Container) -> None:
-    """Nothing that builds programs is on the path, and no package that is there to build packages."""
+    """No program that builds others is on the path, and no package for building is installed."""
     for name in COMPILERS:
         assert running.execute("sh", "-c", f"command -v {name}").returncode != 0, name
 
 
 def test_packages_are_the_locked_ones(running: Container) -> None:
-    """What is installed is what serving and playing need, each at the version of the lock, and this distribution."""
+    """The packages are those that serving and playing need, at the versions of the lock, and this distribution."""
     done = running.execute("/opt/buraco/bin/python", "-c", DISTRIBUTIONS)
     installed = {canonicalize_name(name): version for name, version in json.loads(done.stdout).items()}
     own = canonicalize_name(PROJECT["project"]["name"])
@@ -128,7 +128,7 @@ def test_packages_are_the_locked_ones(running: Container) -> None:
 
 
 def test_modules_are_compiled(running: Container) -> None:
-    """Python does not compile anew at every start what it could not write down."""
+    """Python has the bytecode of all modules, since it cannot write any."""
     names = ("*.py", "*.pyc")
     sources, compiled = (
         running.execute("find", "/opt/buraco", "-path", "*/buraco_service/*", "-name", name).stdout for name in names
@@ -143,7 +143,7 @@ def test_rules_are_compiled(running: Container) -> None:
 
 
 async def test_sigterm_ends_it_in_order(running: Container, port: int) -> None:
-    """SIGTERM ends the service within its grace with status 0; started again it has its tables still."""
+    """SIGTERM stops the service within its grace with status 0; started again it still has its tables."""
     address = f"127.0.0.1:{port}"
     await serving(address, running)
     async with BuracoClient(address) as client:
@@ -160,7 +160,7 @@ async def test_sigterm_ends_it_in_order(running: Container, port: int) -> None:
 
 
 def test_production_wants_keys() -> None:
-    """Without signing keys production mode ends at once, and says why."""
+    """Without signing keys production mode ends at once, with the reason."""
     container = Container(BURACO_MODE="production")
     try:
         container.start()

@@ -1,4 +1,4 @@
-"""What the Dockerfile says, as far as that can be told without building it; `make image-test` builds and runs it."""
+"""What can be checked of the Dockerfile without building it; `make image-test` builds and runs it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOCKERFILE = DEPLOY / "Dockerfile"
 
 
 def test_linter_finds_no_fault() -> None:
-    """The linter has nothing to say, and nothing is kept from it."""
+    """The linter finds nothing, and no check is disabled."""
     try:
         linter = hadolint()
     except Missing as reason:
@@ -26,7 +26,7 @@ def test_linter_finds_no_fault() -> None:
 
 
 def test_bases_can_be_pinned() -> None:
-    """Each stage is on the base that the arguments name, by digest if need be: one Python; no registry is named."""
+    """Each stage is on the base that the arguments name, by digest if given: one Python, and no registry."""
     text = DOCKERFILE.read_text()
     stages = ["${BUILD_IMAGE}${BUILD_DIGEST}", "${PYTHON_IMAGE}${PYTHON_DIGEST}"]
     assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == stages

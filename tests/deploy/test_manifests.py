@@ -1,4 +1,4 @@
-"""The chart renders to what Kubernetes takes, and refuses values that make no sense."""
+"""The chart renders to valid manifests, and refuses values that make no sense."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CRDS: Final = {
     if (schema := json.loads(path.read_text()))
 }
 RULES: Final = DEPLOY / "prometheus" / "rules.yml"
-# What one overlay or the other leaves out, all at once.
+# All that an overlay leaves out.
 EVERYTHING: Final = (
     "--set=fleet.enabled=true,apiKeys.existingSecret=api-keys,fleet.apiKey.existingSecret=bot-key",
     "--set=tls.mode=mtls,tls.existingSecret=tls,tls.clientCa.existingSecret=ca,fleet.tls.caSecret=ca",
@@ -49,7 +49,7 @@ SETS: Final = {name: (name,) for name in OVERLAYS} | {
 
 
 def check(manifest: Manifest, version: str) -> None:
-    """Raises unless the manifest is one of Kubernetes, or of a kind that has a schema of ours, to the last field."""
+    """Raise if the manifest is not valid to the last field, by the schema of Kubernetes or one of ours."""
     import jsonschema
     import kubernetes_validate
 
@@ -62,7 +62,7 @@ def check(manifest: Manifest, version: str) -> None:
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
 @pytest.mark.parametrize("arguments", SETS.values(), ids=SETS)
 def test_every_manifest_is_valid(arguments: tuple[Any, ...], version: str) -> None:
-    """Whatever is rendered holds nothing that Kubernetes does not know, misses nothing, and has a name of its own."""
+    """Every rendered manifest is valid and complete, and has a name of its own."""
     manifests = rendered(*arguments, version=version)
     for manifest in manifests:
         check(manifest, version)
@@ -72,7 +72,7 @@ def test_every_manifest_is_valid(arguments: tuple[Any, ...], version: str) -> No
 
 
 def test_validation_notices() -> None:
-    """A field that is misspelt, one of the wrong type and a kind without a schema do not pass."""
+    """A misspelt field, a field of the wrong type and a kind without a schema are found."""
     import kubernetes_validate
 
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"clusterIp": "None"}}
@@ -94,7 +94,7 @@ def test_overlays_are_three() -> None:
 
 
 def kind_of_store(overlay: str) -> str:
-    """The store that an overlay is for."""
+    """Return the store that an overlay is for."""
     (given,) = chart.parsed(OVERLAYS[overlay].read_text())
     kind: str = given["store"]["kind"]
     return kind
@@ -138,13 +138,13 @@ def test_helm_finds_no_fault(overlay: str | None) -> None:
     ],
 )
 def test_senseless_values_are_refused(overlay: str | None, options: tuple[str, ...], words: str) -> None:
-    """Values that are misspelt, out of range or contradict each other render nothing; the message names them."""
+    """Values that are misspelt, out of range or contradictory are refused; the message names them."""
     with pytest.raises(Refused, match=re.escape(words)):
         rendered(overlay, *options)
 
 
 def test_old_kubernetes_is_refused() -> None:
-    """Where Kubernetes lacks what the chart uses, Helm says so."""
+    """Helm refuses a Kubernetes that lacks what the chart uses."""
     with pytest.raises(Refused, match=re.escape("1.30")):
         rendered(version="1.29.0")
 
@@ -167,7 +167,7 @@ def test_schema_describes_every_value() -> None:
 
 
 def test_no_secret_is_in_the_manifests() -> None:
-    """The chart makes no Secret, and what is secret comes from Secrets that it names."""
+    """The chart makes no Secret; secrets come from Secrets that it names."""
     for arguments in SETS.values():
         manifests = rendered(*arguments)
         assert "Secret" not in {manifest["kind"] for manifest in manifests}
@@ -193,7 +193,7 @@ def test_alerts_are_wrapped(tmp_path: Path) -> None:
 
 
 def test_names_keep_their_bounds() -> None:
-    """A long name of a release leaves room for the endings that are added to it."""
+    """A long name of a release leaves room for the suffixes that are added to it."""
     manifests = rendered("dev", f"--set=fullnameOverride={'x' * 63}")
     assert max(len(manifest["metadata"]["name"]) for manifest in manifests) <= 63
     for manifest in manifests:

@@ -11,7 +11,7 @@ import pytest
 from buraco_bots.fleet_command import fleet
 from buraco_service.configuration import checks, loading, specs
 from buraco_service.configuration.settings import Settings
-from buraco_service.workers.link import MARGIN
+from buraco_service.workers.link import KILL_MARGIN
 from tests.deploy import chart
 from tests.deploy.chart import OVERLAYS, container, one, plain_environment, rendered
 
@@ -38,17 +38,17 @@ ways = pytest.mark.parametrize("arguments", WAYS, ids=lambda value: str(value)[:
 
 
 def pod_of(arguments: tuple[Any, ...], name: str = "buraco") -> Any:
-    """The specification of a Deployment's pods."""
+    """Return the specification of a Deployment's pods."""
     return one(rendered(*arguments), "Deployment", name)["spec"]["template"]["spec"]
 
 
 @ways
 def test_settings_are_those_of_the_service(arguments: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service takes every variable of its container, and reads from them what the manifest means."""
+    """The service accepts every variable of its container, with the meaning of the manifest."""
     environment = plain_environment(container(rendered(*arguments)), SECRETS)
-    assert loading.unknown_variables(environment) == ()
-    # Files of a Secret are not here: that they are asked for is seen below.
-    monkeypatch.setattr(checks, "completed", lambda settings, **_: (settings, ()))
+    assert loading.find_unknown_variables(environment) == ()
+    # Files of a Secret are not here; the assertions below check that they are set.
+    monkeypatch.setattr(checks, "complete", lambda settings, **_: (settings, ()))
     settings = loading.load(environment, {})
     ports = {port["name"]: port["containerPort"] for port in container(rendered(*arguments))["ports"]}
     assert ports == {"grpc": settings.port, "metrics": settings.metrics_port}
@@ -59,11 +59,11 @@ def test_settings_are_those_of_the_service(arguments: tuple[Any, ...], monkeypat
 
 
 def test_chart_sets_no_setting_twice() -> None:
-    """What the chart sets itself cannot be set once more by `settings`, and is a setting."""
+    """A variable that the chart sets is a setting, and `settings` cannot set it again."""
     names = set(plain_environment(container(rendered("postgresql")), SECRETS))
     names |= set(plain_environment(container(rendered(None, *MTLS)), SECRETS))
     own = names - chart.values()["settings"].keys()
-    assert own <= {spec.variable for spec in specs.specs()}
+    assert own <= {spec.variable for spec in specs.SPECS}
     for name in own:
         with pytest.raises(chart.Refused, match=name):
             rendered(None, f"--set-string=settings.{name}=1")
@@ -71,7 +71,7 @@ def test_chart_sets_no_setting_twice() -> None:
 
 @pods
 def test_files_are_mounted(arguments: tuple[Any, ...], name: str) -> None:
-    """Every file that a program is told of lies in a folder that is mounted from a Secret, under the key it names."""
+    """Every file that a program is given is in a folder that is mounted from a Secret, under the key it names."""
     pod = pod_of(arguments, name)
     (described,) = pod["containers"]
     told = [v["value"] for v in described.get("env", ()) if v["name"].endswith("_FILE")]
@@ -91,7 +91,7 @@ def test_files_are_mounted(arguments: tuple[Any, ...], name: str) -> None:
 
 @pods
 def test_pods_are_locked_down(arguments: tuple[Any, ...], name: str) -> None:
-    """No container is root, writes where nothing is mounted, gains rights or speaks to the cluster."""
+    """No container is root, writes where nothing is mounted, gains rights or uses the Kubernetes API."""
     pod = pod_of(arguments, name)
     assert pod["enableServiceLinks"] is False
     assert pod["automountServiceAccountToken"] is False
@@ -109,20 +109,20 @@ def test_pods_are_locked_down(arguments: tuple[Any, ...], name: str) -> None:
 
 @pods
 def test_there_is_time_to_stop(arguments: tuple[Any, ...], name: str) -> None:
-    """A pod is ended by force only after all that it takes to stop in order has had its time."""
+    """A pod is killed only after the time that a graceful stop may take."""
     pod = pod_of(arguments, name)
     (described,) = pod["containers"]
     if name == "buraco":
         grace = float(plain_environment(described, SECRETS)["BURACO_DRAIN_GRACE"])
-        needed = described["lifecycle"]["preStop"]["sleep"]["seconds"] + grace + MARGIN
+        needed = described["lifecycle"]["preStop"]["sleep"]["seconds"] + grace + KILL_MARGIN
     else:
         (grace,) = (float(a.partition("=")[2]) for a in described["args"] if a.startswith("--grace="))
-        needed = grace + MARGIN
+        needed = grace + KILL_MARGIN
     assert pod["terminationGracePeriodSeconds"] > needed
 
 
 def test_probes_speak_the_health_protocol() -> None:
-    """In plain text the kubelet asks for the table service whether a replica is ready, for none whether it lives."""
+    """In plain text the probes use gRPC: of the table service for readiness, of the server for liveness."""
     described = container(rendered("redis"))
     table_service = {"port": 50051, "service": "buraco.v1.TableService"}
     assert described["startupProbe"]["grpc"] == described["readinessProbe"]["grpc"] == table_service
@@ -130,7 +130,7 @@ def test_probes_speak_the_health_protocol() -> None:
 
 
 def test_probes_do_without_grpc_over_tls() -> None:
-    """Over TLS, which the kubelet's gRPC does not speak, the ready file and the port tell."""
+    """Over TLS, which the gRPC probes of the kubelet lack, the probes are the ready file and the port."""
     described = container(rendered("postgresql"))
     environment = plain_environment(described, SECRETS)
     assert described["readinessProbe"]["exec"]["command"] == ["test", "-f", environment["BURACO_READY_FILE"]]
@@ -140,7 +140,7 @@ def test_probes_do_without_grpc_over_tls() -> None:
 
 @pods
 def test_arguments_are_those_of_the_command(arguments: tuple[Any, ...], name: str) -> None:
-    """What a container is started with is a subcommand of `buraco`; the fleet's options are the fleet's."""
+    """A container starts a subcommand of `buraco`; the fleet's options are those of `buraco fleet`."""
     (described,) = pod_of(arguments, name)["containers"]
     command, *options = described["args"]
     if command == "serve":
@@ -158,7 +158,7 @@ def test_arguments_are_those_of_the_command(arguments: tuple[Any, ...], name: st
 
 @ways
 def test_selectors_find_their_pods(arguments: tuple[Any, ...]) -> None:
-    """Services, budget, policies, spread and monitor select what they mean: the server's pods or the fleet's."""
+    """Services, budget, policies, spread and monitor select the right pods: the server's or the fleet's."""
     manifests = rendered(*arguments)
     labels = {
         m["metadata"]["name"]: m["spec"]["template"]["metadata"]["labels"]
@@ -196,7 +196,7 @@ def test_selectors_find_their_pods(arguments: tuple[Any, ...]) -> None:
 
 
 def test_store_decides_how_replicas_change() -> None:
-    """SQLite has one replica that goes before the next comes; other stores have several that never get fewer."""
+    """SQLite has one replica that ends before the next starts; other stores have several, never fewer."""
     sqlite = one(rendered("dev"), "Deployment")["spec"]
     assert (sqlite["replicas"], sqlite["strategy"]) == (1, {"type": "Recreate"})
     for overlay in ("redis", "postgresql"):
@@ -207,7 +207,7 @@ def test_store_decides_how_replicas_change() -> None:
 
 
 def test_schema_is_migrated_before_the_start() -> None:
-    """PostgreSQL's schema is brought up to date by an init container, whose role nobody else in the pod has."""
+    """An init container migrates PostgreSQL's schema; no other container has its role."""
     pod = pod_of(("postgresql",))
     (migrate,) = pod["initContainers"]
     assert migrate["args"] == ["migrate"]
@@ -223,7 +223,7 @@ def test_schema_is_migrated_before_the_start() -> None:
 
 
 def test_policies_open_what_is_needed() -> None:
-    """Callers reach gRPC, Prometheus metrics, replicas their store and names; bots reach replicas, no caller bots."""
+    """Callers reach gRPC, Prometheus metrics, replicas their store and DNS; bots reach replicas, no caller bots."""
     for overlay, store in (("redis", 6379), ("postgresql", 5432)):
         spec = one(rendered(overlay), "NetworkPolicy")["spec"]
         assert [rule["ports"][0]["port"] for rule in spec["ingress"]] == ["grpc", "metrics"]
@@ -235,7 +235,7 @@ def test_policies_open_what_is_needed() -> None:
 
 
 def test_bots_may_call_where_callers_are_named() -> None:
-    """Callers that are named shut others out, but not the chart's own bots."""
+    """If callers are named, others are shut out, but not the chart's own bots."""
     clients = '--set-json=networkPolicy.clients=[{"podSelector":{"matchLabels":{"app":"lobby"}}}]'
     spec = one(rendered("redis", clients), "NetworkPolicy")["spec"]
     lobby, bots = spec["ingress"][0]["from"]
@@ -245,7 +245,7 @@ def test_bots_may_call_where_callers_are_named() -> None:
 
 
 def test_defaults_of_the_chart_are_those_of_the_service() -> None:
-    """Where chart and service have a default for the same, it is the same."""
+    """A default that chart and service both have is the same."""
     defaults = {field.name: field.default for field in dataclasses.fields(Settings)}
     values = chart.values()
     assert values["service"]["port"] == defaults["port"]

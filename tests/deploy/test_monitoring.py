@@ -1,4 +1,4 @@
-"""What can be said of rules and dashboard without a Prometheus; test_monitoring_live.py runs them in one."""
+"""Checks of rules and dashboard without a Prometheus; test_monitoring_live.py runs them in one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_selectors_are_found() -> None:
 
 @pytest.mark.parametrize("owner", EXPRESSIONS)
 def test_metrics_exist(owner: str) -> None:
-    """Every metric that a rule or a panel names is one that is exported or recorded, with the labels asked for."""
+    """Every metric of a rule or a panel is exported or recorded, with the labels that are used."""
     known = exported() | ADDED_METRICS | dict.fromkeys(RECORDED, ADDED_LABELS)
     named = selectors(EXPRESSIONS[owner])
     assert named
@@ -47,9 +47,9 @@ def test_metrics_exist(owner: str) -> None:
 
 
 def test_the_promise_is_a_bound_of_the_histogram() -> None:
-    """Bounds that rules ask histograms for are bounds that these have."""
+    """Bounds that rules use are bounds of the histograms."""
     metrics = Metrics()
-    metrics.store_operation("commit", "ok", 0.001)
+    metrics.observe_store_operation("commit", "ok", 0.001)
     bounds = {
         (sample.name, sample.labels["le"])
         for family in metrics.registry.collect()
@@ -68,7 +68,7 @@ def test_the_promise_is_a_bound_of_the_histogram() -> None:
 
 @pytest.mark.parametrize("name", ALERTS)
 def test_alert_is_explained(name: str) -> None:
-    """Every alert says whom it wakes and in a sentence why, and its runbook line leads to a heading that is there."""
+    """Every alert has a severity and a summary in one sentence, and its runbook line leads to an existing heading."""
     alert = ALERTS[name]
     assert alert["labels"]["severity"] in {"page", "ticket"}
     assert alert["annotations"]["summary"].endswith((".", "?"))
@@ -84,7 +84,7 @@ def test_the_runbook_knows_no_other_alert() -> None:
 
 @pytest.mark.parametrize("name", ALERTS)
 def test_alert_is_tested(name: str) -> None:
-    """Every alert has a rule test in which it fires, and stays silent where nothing is wrong."""
+    """Every alert has a rule test in which it fires, and is silent where nothing is wrong."""
     cases = [(test["name"], case) for test in RULE_TESTS for case in test["alert_rule_test"]]
     mine = [(test, bool(case["exp_alerts"])) for test, case in cases if case["alertname"] == name]
     assert ("Nothing is wrong.", False) in mine
@@ -92,12 +92,12 @@ def test_alert_is_tested(name: str) -> None:
 
 
 def test_dashboard_is_current() -> None:
-    """The dashboard is what its code builds: `make dashboard` writes it."""
+    """The dashboard is what its code builds: `make generate` writes it."""
     assert DASHBOARD.read_text() == text()
 
 
 def test_panels_lie_side_by_side() -> None:
-    """Panels have numbers of their own, fit the 24 columns, and none covers another."""
+    """Panels have unique numbers, fit the 24 columns, and none covers another."""
     covered: set[tuple[int, int]] = set()
     for panel in BOARD["panels"]:
         place = panel["gridPos"]
@@ -111,8 +111,8 @@ def test_panels_lie_side_by_side() -> None:
 
 @pytest.mark.parametrize("panel", [panel for row in ROWS.values() for panel in row], ids=lambda panel: panel.title)
 def test_panel_is_explained(panel: Any) -> None:
-    """Every panel tells what it shows, and its legends name labels that its expressions keep."""
-    assert panel.tells.endswith(".")
+    """Every panel has a description, and its legends name labels that its expressions keep."""
+    assert panel.description.endswith(".")
     for legend, expression in panel.queries.items():
         for label in re.findall(r"\{\{(\w+)\}\}", legend):
             kept = re.search(rf"by \([^)]*\b{label}\b[^)]*\)", expression)
@@ -120,11 +120,11 @@ def test_panel_is_explained(panel: Any) -> None:
 
 
 def test_every_metric_is_shown_or_rung() -> None:
-    """No metric of the project's own is exported for nobody: each is in a panel or a rule."""
+    """Every metric of the project is in a panel or a rule."""
     named = {metric for expression in EXPRESSIONS.values() for metric, _ in selectors(expression)}
     named = {re.sub(r"_(bucket|count|sum)$", "", name) for name in named}
     ours = {
         re.sub(r"_(bucket|count|sum)$", "", name) for name in exported() if name.startswith(("buraco_", "grpc_server_"))
     }
-    # Kept for who compares services: messages of a stream.
+    # Exported for comparisons with other services: messages of a stream.
     assert ours - named <= {"grpc_server_msg_received_total", "grpc_server_msg_sent_total", "buraco_workers"}

@@ -29,13 +29,13 @@ _MATCHES: Final = 6
 
 
 def test_rules_are_good(promtool: str) -> None:
-    """Promtool takes rules and configuration for good ones."""
+    """Promtool finds no problem in rules and configuration."""
     assert "SUCCESS" in check(promtool, "check", "rules", "rules.yml")
     assert "SUCCESS" in check(promtool, "check", "config", "prometheus.yml")
 
 
 def test_alerts_fire_for_their_reason(promtool: str) -> None:
-    """Every alert fires for what it is meant for, and for nothing else."""
+    """Every alert fires for its cause, and for nothing else."""
     assert "SUCCESS" in check(promtool, "test", "rules", "rules_test.yml")
 
 
@@ -60,7 +60,7 @@ async def fleet(server: str, folder: Path) -> AsyncIterator[str]:
 
 
 async def keep_tables_open(client: BuracoClient) -> None:
-    """There is always a table for bots to sit down at, of one rule set after the other, until cancelled."""
+    """Keep a table open for bots, of one rule set after the other, until cancelled."""
     for rule_set in (_RULE_SETS[number % len(_RULE_SETS)] for number in range(100_000)):
         with contextlib.suppress(BuracoError):
             await client.create_table(rule_set, seats=2, target_score=0)
@@ -92,7 +92,7 @@ async def load(tmp_path: Path, prometheus: str) -> AsyncIterator[tuple[Prometheu
 
 
 def as_grafana_asks(expression: str) -> str:
-    """An expression with the dashboard's variables filled in."""
+    """Return an expression with the dashboard's variables filled in."""
     return expression.replace("$job", "buraco").replace("$__rate_interval", "1m")
 
 
@@ -106,7 +106,7 @@ async def test_under_load(load: tuple[Prometheus, Valkey, list[str]], promtool: 
 
     async def enough_played() -> bool:
         finished = await prometheus.query('sum(buraco_fleet_sittings_total{outcome="finished"})')
-        # Two scrapes of the last to happen, so that rates have something to go by.
+        # Rates need two scrapes of the last event.
         return (
             bool(finished)
             and finished[0] >= 2 * _MATCHES
@@ -120,7 +120,7 @@ async def test_under_load(load: tuple[Prometheus, Valkey, list[str]], promtool: 
     queries = [target["expr"] for panel in BOARD["panels"] for target in panel.get("targets", ())]
 
     async def all_shown() -> bool:
-        # Some ask for what rules have recorded, which takes an evaluation or two.
+        # Some use recorded rules, which takes an evaluation or two.
         return all([await prometheus.query(as_grafana_asks(query)) for query in queries])
 
     with contextlib.suppress(TimeoutError):

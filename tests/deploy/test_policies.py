@@ -1,4 +1,4 @@
-"""What checkov finds in manifests and Dockerfile is answered here, or it is nothing."""
+"""Every finding of checkov in manifests and Dockerfile has an answer here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 DIGEST: Final = f"--set=image.digest=sha256:{'0' * 64}"
 SERVER, FLEET = f"Deployment.{NAMESPACE}.buraco", f"Deployment.{NAMESPACE}.buraco-fleet"
-# What is found, and why it stays.
+# The findings, and why they stay.
 ANSWERED: Final = {
     ("CKV_K8S_11", SERVER): "no limit of CPU: it would throttle a replica that has its core in the midst of a move",
     ("CKV_K8S_35", SERVER): "the store's URL is a setting, and settings are variables; keys and certificates are files",
@@ -29,12 +29,12 @@ ANSWERED_OF_IMAGE: Final = {
     ("CKV_DOCKER_2", "."): "Kubernetes asks by gRPC, and looks at no HEALTHCHECK",
     ("CKV_DOCKER_7", "FROM"): "the tag of the base stands in an argument, where it is not looked for",
 }
-# The store is a file, and its URL no secret.
+# The store is a file, and its URL is not secret.
 ABSENT: Final = {"dev": {("CKV_K8S_35", SERVER)}}
 
 
 def complaints(framework: str, file: Path) -> set[tuple[str, str]]:
-    """The failed checks of a file, with what they are about. Nothing is asked of anybody on a network."""
+    """Return the failed checks of a file, with what they are about. No network is used."""
     try:
         program = checkov()
     except Missing as reason:
@@ -56,7 +56,7 @@ def complaints(framework: str, file: Path) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_complaints_about_manifests_are_answered(overlay: str, tmp_path: Path) -> None:
-    """Nothing is found in an overlay that is not answered, and no answer is out of date."""
+    """Every finding in an overlay has an answer, and no answer is out of date."""
     if (reason := chart.missing()) is not None:
         pytest.fail(reason)
     file = tmp_path / "manifests.yaml"
@@ -65,6 +65,6 @@ def test_complaints_about_manifests_are_answered(overlay: str, tmp_path: Path) -
 
 
 def test_complaints_about_the_image_are_answered() -> None:
-    """Nothing is found in the Dockerfile that is not answered, and no answer is out of date."""
+    """Every finding in the Dockerfile has an answer, and no answer is out of date."""
     found = complaints("dockerfile", DEPLOY / "Dockerfile")
     assert {(check, place.rpartition("Dockerfile.")[2] or ".") for check, place in found} == ANSWERED_OF_IMAGE.keys()

@@ -1,4 +1,4 @@
-"""deploy/envoy/web.yaml at work: a page in a browser plays, watches and is told what went wrong, over gRPC-Web."""
+"""deploy/envoy/web.yaml: a page in a browser plays, watches and gets errors, over gRPC-Web."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TRAILERS: Final = 0x80
 
 @pytest.fixture
 async def port(tmp_path: Path) -> AsyncIterator[int]:
-    """Where an Envoy with that configuration listens, a service behind it."""
+    """The port of an Envoy with that configuration in front of a service."""
     try:
         envoy()
     except Missing as missing:
@@ -48,7 +48,7 @@ async def port(tmp_path: Path) -> AsyncIterator[int]:
 
 
 class Call:
-    """A call as a page makes it: HTTP/1.1, the answers in frames, what gRPC has as trailers in the last of them."""
+    """A call as a page makes it: HTTP/1.1, the answers in frames, the trailers of gRPC in the last of them."""
 
     def __init__(self, port: int, method: str, request: Message, token: str | None = None) -> None:
         self._connection = HTTPConnection("127.0.0.1", port, timeout=30)
@@ -63,7 +63,7 @@ class Call:
         self.trailers: dict[str, str] = {}
 
     def frames(self) -> Generator[bytes]:
-        """The answers. Then `trailers` are known."""
+        """Yield the answers. Then `trailers` are known."""
         with contextlib.closing(self._connection):
             while head := self.response.read(5):
                 frame = self.response.read(int.from_bytes(head[1:]))
@@ -75,7 +75,7 @@ class Call:
 
 
 def call(port: int, method: str, request: Message, token: str | None = None) -> bytes:
-    """The answer of a call that succeeds."""
+    """Return the answer of a call that succeeds."""
     made = Call(port, method, request, token)
     (frame,) = made.frames()
     assert made.trailers["grpc-status"] == "0"
@@ -123,7 +123,7 @@ async def test_a_page_plays_and_watches(port: int) -> None:
 
 @pytest.mark.parametrize(("origin", "allowed"), [(ORIGIN, ORIGIN), ("http://elsewhere.example", None)])
 async def test_pages_of_other_origins_are_kept_out(port: int, origin: str, allowed: str | None) -> None:
-    """A browser that asks beforehand is told that pages of these origins alone may call."""
+    """A preflight request allows only pages of these origins."""
 
     def ask() -> str | None:
         with contextlib.closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
@@ -139,7 +139,7 @@ async def test_pages_of_other_origins_are_kept_out(port: int, origin: str, allow
 
 
 async def test_paths_that_are_no_text_are_not_passed_on(port: int) -> None:
-    """A path with bytes that no method's name has is answered by Envoy itself; the service never hears of it."""
+    """Envoy itself answers a path with bytes that no method name has; it does not reach the service."""
     passed_on = b"x-envoy-upstream-service-time"
     async with connected(f"127.0.0.1:{port}") as hostile, asyncio.timeout(30):
         for path in (NOT_UTF8, b"/buraco.v1.TableService/\xff", b"/buraco.v1.\xc3\x28/GetTable", b"/buraco.v1.A/B/C"):

@@ -1,1 +1,1 @@
-"""What goes wrong on bad days: races, deaths, broken connections, full disks, old data, wrong clocks."""
+"""Faults: races, killed replicas, broken connections, full disks, data of other versions, wrong clocks."""

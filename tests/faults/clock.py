@@ -1,7 +1,6 @@
-"""The service by a clock that goes wrong: `python -m tests.faults.clock serve …`.
+"""The service with a wrong clock: `python -m tests.faults.clock serve …`.
 
-The file that the environment variable TESTED_CLOCK names holds the seconds by which it is wrong; it may be written anew
-at any time.
+The environment variable TESTED_CLOCK names a file with the seconds to add to the time, which may change at any time.
 """
 
 from __future__ import annotations
@@ -10,17 +9,17 @@ import os
 import time
 from pathlib import Path
 
-_right = time.time
-_error = Path(os.environ["TESTED_CLOCK"])
+_true_time = time.time
+_offset = Path(os.environ["TESTED_CLOCK"])
 
 
-def _wrong() -> float:
-    return _right() + float(_error.read_text())
+def _wrong_time() -> float:
+    return _true_time() + float(_offset.read_text())
 
 
 if __name__ == "__main__":
-    time.time = _wrong
-    # Only now: whoever has taken the function already would go on with the right time.
+    time.time = _wrong_time
+    # Imported only now: modules that have imported `time.time` by name would use the true time.
     from buraco_service.commands.cli import main
 
     main()

@@ -14,21 +14,21 @@ MakeReplica = Callable[..., Replica]
 
 @pytest.fixture(params=["sqlite_url", "redis_url", "postgres_url"])
 def store_url(request: pytest.FixtureRequest) -> str:
-    """Where a store is that has no tables yet, of each kind."""
+    """The URL of an empty store, of each kind."""
     url: str = request.getfixturevalue(request.param)
     return url
 
 
 @pytest.fixture(params=["redis_url", "postgres_url"])
 def served_store_url(request: pytest.FixtureRequest) -> str:
-    """As `store_url`, of those kinds that have a server."""
+    """As `store_url`, of the kinds that have a server."""
     url: str = request.getfixturevalue(request.param)
     return url
 
 
 @pytest.fixture
 def replica(tmp_path: Path) -> Iterator[MakeReplica]:
-    """Makes replicas on a store, to be started by the test; after it none runs."""
+    """A function that makes replicas on a store, for the test to start; all are ended after it."""
     with contextlib.ExitStack() as stack:
         made: list[Replica] = []
 

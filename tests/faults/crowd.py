@@ -1,4 +1,4 @@
-"""Clients that play all seats of a table at once, in and out of turn, and note what they ask and what they hear."""
+"""Clients that play all seats of a table at once, in and out of turn, and note their calls and the answers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_rules import Deal, DrawStock, Move, RuleSet, match_result, next_match
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.stored import parse_table
-from tests.faults.history import FINISHED, Call, Done, Entry, History, Refused, Sighting, problems
+from tests.faults.history import FINISHED, Call, Done, Entry, History, Refused, Sighting, find_problems
 from tests.faults.replicas import Replica
 from tests.service.scripts import dealt, short_rules
 from tests.service.table_server import bearing, moves_to_pb, new_id
 
 PATIENCE: Final = 60.0
-"""Seconds after which a fault counts as never to be over."""
+"""Seconds after which a test gives up waiting for the end of a fault."""
 _CALL: Final = 20.0
 _PAUSE: Final = 0.01
 _CHANNEL: Final = (
@@ -37,31 +37,32 @@ _CHANNEL: Final = (
     ("grpc.min_reconnect_backoff_ms", 1000),
     ("grpc.max_reconnect_backoff_ms", 200),
 )
-# What says that nobody knows what became of a call: the connection broke, or the store did not say.
-_NOBODY_KNOWS: Final = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"})
+# The status of calls that may or may not have been carried out: the connection broke, or the store did not answer.
+_UNKNOWN_OUTCOMES: Final = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"})
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A table whose match has begun."""
+    """A table whose match has started, with its clients' history."""
 
     table_id: str
     tokens: tuple[str, ...]
-    """One a seat."""
+    """One for each seat."""
     history: History
 
 
-class Heard(NamedTuple):
-    """How a call ended, by the id under which it is logged."""
+class CallOutcome(NamedTuple):
+    """How a call ended, as the client saw it."""
 
     id: str
+    """Under which the service logs the call."""
     code: str
     reason: str
-    """Empty where the service itself said nothing, or nothing was wrong."""
+    """Empty if the call succeeded, or the status does not come from the service."""
 
 
 class Crowd:
-    """Clients with a connection each to every replica. Raises BuracoError for an answer that is not documented."""
+    """Clients that each have a connection to every replica. Raise BuracoError for an undocumented answer."""
 
     def __init__(self, addresses: Sequence[str], rng: random.Random, *, clients: int = 6) -> None:
         self._rng = rng
@@ -69,10 +70,10 @@ class Crowd:
             [grpc.aio.insecure_channel(address, options=_CHANNEL) for address in addresses] for _ in range(clients)
         ]
         self.failures: list[BuracoError] = []
-        """The answers that left open what became of a call."""
-        self._news = asyncio.Event()
-        self.heard: list[Heard] = []
-        """How the calls ended that were to change a table."""
+        """Answers by which the call may or may not have been carried out."""
+        self._changed = asyncio.Event()
+        self.outcomes: list[CallOutcome] = []
+        """Of all calls that change a table."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -82,16 +83,16 @@ class Crowd:
             await channel.close()
 
     async def begin(self, rules: RuleSet, seats: int = 2, *, target: int = 0) -> Game:
-        """A new table with all its players, whatever goes wrong meanwhile."""
+        """Create a table and join all its seats, repeating calls that fail."""
         seed = self._rng.randbytes(32)
         creating = pb.CreateTableRequest(
             rule_set=rule_set_to_pb(rules), seats=seats, target_score=target, seed=seed, request_id=new_id()
         )
-        table: table_pb2.Table = (await self._insist("CreateTable", creating)).table
+        table: table_pb2.Table = (await self._call_until_answered("CreateTable", creating)).table
         tokens = []
         for seat in range(seats):
             joining = pb.JoinTableRequest(table_id=table.id, seat=seat, player_name=f"P{seat}", request_id=new_id())
-            tokens.append((await self._insist("JoinTable", joining)).token)
+            tokens.append((await self._call_until_answered("JoinTable", joining)).token)
 
         def following(deal: Deal) -> Deal | None:
             return None if match_result(deal) else dealt(deal.rules, seats, seed=seed, match=next_match(deal))
@@ -100,64 +101,64 @@ class Crowd:
         return Game(table.id, tuple(tokens), History(seats + 1, first, following))
 
     async def play(self, game: Game, until: int) -> None:
-        """Everybody calls until the table has that revision, or the match is over."""
+        """Let all clients call until the table has that revision, or the match has ended."""
         async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as clients:
             for channels in self._channels:
-                clients.create_task(self._take_part(game, [_stub(channel) for channel in channels], until))
+                clients.create_task(self._play_alone(game, [_stub(channel) for channel in channels], until))
 
-    async def fails(self, number: int) -> None:
-        """Returns once so many more calls have failed."""
-        await self._more(self.failures, number)
+    async def wait_for_failures(self, number: int) -> None:
+        """Wait for that number of further failed calls."""
+        await self._wait_for_more(self.failures, number)
 
-    async def calls(self, number: int) -> None:
-        """Returns once so many more calls have ended, in the midst of others."""
-        await self._more(self.heard, number)
+    async def wait_for_calls(self, number: int) -> None:
+        """Wait for the end of that number of further calls, while others are under way."""
+        await self._wait_for_more(self.outcomes, number)
 
-    async def _more(self, ended: Sequence[object], number: int) -> None:
+    async def _wait_for_more(self, ended: Sequence[object], number: int) -> None:
         enough = len(ended) + number
         while len(ended) < enough:
-            self._news.clear()
-            await self._news.wait()
+            self._changed.clear()
+            await self._changed.wait()
 
     async def settle(self, game: Game) -> list[str]:
-        """Ask what became of every request without an answer; returns those that were never carried out.
+        """Repeat every request without an answer; return the ids of those that were never carried out.
 
-        For a time when nothing of the crowd's is under way any more.
+        Call this only when no call of the crowd is under way any more.
         """
-        never = []
+        never_made = []
         async with asyncio.timeout(PATIENCE):
             for call in game.history.unknown():
-                repeat = await self._call(game, self._any(), call)
+                repeat = await self._call(game, self._any_stub(), call)
                 while repeat.answer is None:
                     await asyncio.sleep(_PAUSE)
-                    repeat = await self._call(game, self._any(), call)
+                    repeat = await self._call(game, self._any_stub(), call)
                 if isinstance(repeat.answer, Refused):
-                    never.append(call.request_id)
-        return never
+                    never_made.append(call.request_id)
+        return never_made
 
-    async def _insist(self, method: str, request: object) -> Any:
+    async def _call_until_answered(self, method: str, request: object) -> Any:
         async with asyncio.timeout(PATIENCE):
             while True:
                 try:
-                    return await getattr(self._any(), method)(request, timeout=_CALL)
+                    return await getattr(self._any_stub(), method)(request, timeout=_CALL)
                 except grpc.aio.AioRpcError as error:
-                    self._left_open(error)
+                    self._note_unknown(error)
                 await asyncio.sleep(_PAUSE)
 
-    async def _take_part(self, game: Game, stubs: Sequence[pb_grpc.TableServiceStub], until: int) -> None:
+    async def _play_alone(self, game: Game, stubs: Sequence[pb_grpc.TableServiceStub], until: int) -> None:
         rng = random.Random(self._rng.random())
         while True:
             stub, seat = rng.choice(stubs), rng.randrange(len(game.tokens))
-            seen = await self._look(game, stub, seat)
-            if seen is None:
+            listed = await self._list_legal_moves(game, stub, seat)
+            if listed is None:
                 await asyncio.sleep(_PAUSE)
                 continue
-            if seen.revision >= until:
+            if listed.revision >= until:
                 return
-            revision = seen.revision if rng.random() < 0.5 else None
-            call = Call(new_id(), seat, _choice(rng, seen), revision, 0.0, 0.0, None)
+            revision = listed.revision if rng.random() < 0.5 else None
+            call = Call(new_id(), seat, _choose_moves(rng, listed), revision, 0.0, 0.0, None)
             made = await self._call(game, stub, call)
-            # Some ask again, whether or not they got an answer, and some never know.
+            # Some repeat the request, whether or not they got an answer, and some never learn it.
             while rng.random() < (0.1 if made.answer else 0.5):
                 made = await self._call(game, rng.choice(stubs), call)
                 if made.answer is None:
@@ -165,24 +166,24 @@ class Crowd:
             if made.answer == Refused(FINISHED):
                 return
 
-    async def _look(
+    async def _list_legal_moves(
         self, game: Game, stub: pb_grpc.TableServiceStub, seat: int
     ) -> pb.TableServiceListLegalMovesResponse | None:
-        """The legal moves of a seat; None when they are not to be had."""
+        """Return the legal moves of a seat; None if the call failed."""
         request = pb.TableServiceListLegalMovesRequest(table_id=game.table_id)
         began = time.monotonic()
         try:
-            seen = await stub.ListLegalMoves(request, metadata=bearing(game.tokens[seat]), timeout=_CALL)
+            listed = await stub.ListLegalMoves(request, metadata=bearing(game.tokens[seat]), timeout=_CALL)
         except grpc.aio.AioRpcError as error:
-            self._left_open(error)
+            self._note_unknown(error)
             return None
-        game.history.sightings.append(Sighting(seen.revision, began, time.monotonic()))
-        return seen
+        game.history.sightings.append(Sighting(listed.revision, began, time.monotonic()))
+        return listed
 
     async def _call(self, game: Game, stub: pb_grpc.TableServiceStub, call: Call) -> Call:
-        """Make a call and note what became of it."""
-        heard = Heard(f"try-{len(self.heard)}-of-{call.request_id}", "OK", "")
-        metadata = (*bearing(game.tokens[call.seat]), ("x-request-id", heard.id))
+        """Make a call, and note how it ended."""
+        outcome = CallOutcome(f"try-{len(self.outcomes)}-of-{call.request_id}", "OK", "")
+        metadata = (*bearing(game.tokens[call.seat]), ("x-request-id", outcome.id))
         common: dict[str, Any] = {"table_id": game.table_id, "revision": call.revision, "request_id": call.request_id}
         began = time.monotonic()
         answer: Done | Refused | None = None
@@ -195,29 +196,29 @@ class Crowd:
                 answer = Done((await stub.UndoMove(undo, metadata=metadata, timeout=_CALL)).revision)
         except grpc.aio.AioRpcError as error:
             refusal = from_rpc_error(error)
-            heard = heard._replace(code=refusal.code.name, reason=refusal.reason)
+            outcome = outcome._replace(code=refusal.code.name, reason=refusal.reason)
             if refusal.code.name in ("FAILED_PRECONDITION", "ABORTED"):
                 answer = Refused(refusal.reason)
             else:
-                self._left_open(error)
+                self._note_unknown(error)
         except asyncio.CancelledError:
-            heard = heard._replace(code="CANCELLED")
+            outcome = outcome._replace(code="CANCELLED")
             raise
         finally:
             made = call._replace(began=began, ended=time.monotonic() if answer else inf, answer=answer)
             game.history.calls.append(made)
-            self.heard.append(heard)
-            self._news.set()
+            self.outcomes.append(outcome)
+            self._changed.set()
         return made
 
-    def _left_open(self, error: grpc.aio.AioRpcError) -> None:
+    def _note_unknown(self, error: grpc.aio.AioRpcError) -> None:
         failure = from_rpc_error(error)
-        if failure.code.name not in _NOBODY_KNOWS:
+        if failure.code.name not in _UNKNOWN_OUTCOMES:
             raise failure
         self.failures.append(failure)
-        self._news.set()
+        self._changed.set()
 
-    def _any(self) -> pb_grpc.TableServiceStub:
+    def _any_stub(self) -> pb_grpc.TableServiceStub:
         return _stub(self._rng.choice(self._rng.choice(self._channels)))
 
 
@@ -225,20 +226,20 @@ def _stub(channel: grpc.aio.Channel) -> pb_grpc.TableServiceStub:
     return pb_grpc.TableServiceStub(channel)
 
 
-def _choice(rng: random.Random, seen: pb.TableServiceListLegalMovesResponse) -> tuple[Move, ...]:
-    """A legal move mostly; else a draw, in or out of turn, or an undo."""
+def _choose_moves(rng: random.Random, listed: pb.TableServiceListLegalMovesResponse) -> tuple[Move, ...]:
+    """Return mostly a legal move; else a draw, in or out of turn, or nothing for an undo."""
     kind = rng.random()
     if kind < 0.1:
         return ()
-    if kind < 0.2 or not seen.moves:
+    if kind < 0.2 or not listed.moves:
         return (DrawStock(),)
-    return (move_from_pb(rng.choice(seen.moves)),)
+    return (move_from_pb(rng.choice(listed.moves)),)
 
 
-async def played_meanwhile(crowd: Crowd, fault: Awaitable[None]) -> list[tuple[Game, list[str]]]:
-    """Play tables of a few deals, one after the other, while something goes wrong.
+async def play_during(crowd: Crowd, fault: Awaitable[None]) -> list[tuple[Game, list[str]]]:
+    """Play tables of a few deals, one after the other, until the fault is over.
 
-    Returns each with its requests that were never carried out.
+    Return each with its requests that were never carried out.
     """
     games: list[Game] = []
     stop = asyncio.Event()
@@ -256,27 +257,30 @@ async def played_meanwhile(crowd: Crowd, fault: Awaitable[None]) -> list[tuple[G
     return [(game, await crowd.settle(game)) for game in games]
 
 
-async def untold(store_url: str, games: Sequence[tuple[Game, Sequence[str]]]) -> set[str]:
-    """The tables that are stored and nobody was told of: a create that was repeated has to have made one table."""
+async def find_unknown_tables(store_url: str, games: Sequence[tuple[Game, Sequence[str]]]) -> set[str]:
+    """Return the tables that are stored but were answered to nobody: repeats of a create must make one table."""
     store = await open_store(store_url)
-    stored = {table.table_id for table in await store.list(None, 10_000, None)}
+    stored = {table.table_id for table in await store.list_tables(None, 10_000, None)}
     await store.close()
     return stored - {game.table_id for game, _ in games}
 
 
-async def verdict(store_url: str, games: Sequence[tuple[Game, Sequence[str]]]) -> list[str]:
-    """What is wrong with tables as they are stored, each with the requests that were never carried out."""
+async def find_stored_problems(store_url: str, games: Sequence[tuple[Game, Sequence[str]]]) -> list[str]:
+    """Return what is wrong with the stored tables, each given with its requests that were never carried out."""
     store = await open_store(store_url)
     found = []
-    for game, never in games:
+    for game, never_made in games:
         stored = await store.load(game.table_id)
         table = parse_table(stored.state, stored.revision)
         entries = [
             _entry(entry.revision, table_pb2.StoredEntry.FromString(entry.payload))
-            for entry in await store.log(game.table_id, game.history.start, 10_000)
+            for entry in await store.read_log(game.table_id, game.history.start, 10_000)
         ]
         deal = None if table.result else table.deal
-        found += [f"{game.table_id}: {problem}" for problem in problems(game.history, entries, deal, never=never)]
+        found += [
+            f"{game.table_id}: {problem}"
+            for problem in find_problems(game.history, entries, deal, never_made=never_made)
+        ]
     await store.close()
     return found
 
@@ -285,15 +289,15 @@ def _entry(revision: int, entry: table_pb2.StoredEntry) -> Entry:
     return Entry(revision, tuple((made.seat, move_from_pb(made.move)) for made in entry.moves), entry.undo)
 
 
-def unlogged(replicas: Sequence[Replica], heard: Sequence[Heard]) -> list[Heard]:
-    """Calls that have not one line that says the same in all logs; where the service said nothing, one at most."""
+def find_unlogged(replicas: Sequence[Replica], outcomes: Sequence[CallOutcome]) -> list[CallOutcome]:
+    """Return the calls without exactly one matching line in all logs; at most one if the service did not answer."""
     lines: dict[str, list[tuple[str, str]]] = {}
-    for line in [line for one in replicas for line in one.logged("call")]:
+    for line in [line for one in replicas for line in one.log_lines("call")]:
         lines.setdefault(line["request_id"], []).append((line["code"], line.get("reason", "")))
     wrong = []
-    for call in heard:
-        told = lines.get(call.id, [])
-        silent = call.code != "OK" and not call.reason
-        if len(told) > 1 if silent else told != [(call.code, call.reason)]:
+    for call in outcomes:
+        logged = lines.get(call.id, [])
+        unanswered = call.code != "OK" and not call.reason
+        if len(logged) > 1 if unanswered else logged != [(call.code, call.reason)]:
             wrong.append(call)
     return wrong

@@ -1,8 +1,8 @@
-"""What clients saw of a table, checked against what one table does that is called by one client after the other.
+"""A linearisability check: what clients saw of a table, against a table that runs one call after the other.
 
-Pure: it knows the rules, and nothing of gRPC or stores. A history holds every call with the times between which it
-happened and its answer; nobody knows what became of a call without an answer. `problems` finds what no order of the
-calls can explain.
+Pure: it knows the rules, and nothing of gRPC or stores. A history holds every call with its answer and the times
+between which it happened; a call without an answer may have been carried out or not. `find_problems` finds what no
+order of the calls can explain.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class Refused(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A try to change the table. Tries with one request id are the same request."""
+    """One attempt to change the table. Attempts with the same request id are the same request."""
 
     request_id: str
     seat: int
     moves: tuple[Move, ...]
     """Empty for an undo."""
     revision: int | None
-    """The revision the caller insisted on."""
+    """The revision that the caller requires."""
     began: float
     ended: float
-    """Infinite while there is no answer: the call may still be on its way."""
+    """Infinite without an answer: the call may still be carried out."""
     answer: Done | Refused | None
-    """None when nobody knows."""
+    """None if it is not known."""
 
 
 class Sighting(NamedTuple):
@@ -56,35 +56,35 @@ class Sighting(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What the table's log says of a revision. Neither moves nor undo: something else, which leaves the deal alone."""
+    """A revision in the table's log. One with neither moves nor undo does not change the deal."""
 
     revision: int
     moves: tuple[tuple[int, Move], ...] = ()
-    """With the seat that made them."""
+    """Each with its seat."""
     undo: bool = False
 
 
 @dataclass(slots=True)
 class History:
-    """A table's life as clients saw it, from the deal on."""
+    """A table as its clients saw it, from the deal on."""
 
     start: int
-    """The revision that dealt."""
+    """The revision of the deal."""
     first: Deal
     """The deal as it was dealt."""
     next_deal: Callable[[Deal], Deal | None]
-    """What follows a deal that has ended; None: the match is over."""
+    """Return the deal after one that has ended; None if the match has ended."""
     calls: list[Call] = field(default_factory=list)
     sightings: list[Sighting] = field(default_factory=list)
 
     def unknown(self) -> list[Call]:
-        """The newest try of every request of which nobody knows what became."""
+        """Return the newest attempt of every request that may or may not have been carried out."""
         newest = {call.request_id: call for call in self.calls}
         return [newest[request_id] for request_id, tries in _requests(self.calls).items() if _is_open(tries)]
 
 
 class _Model:
-    """What the table was at every revision, as the log tells it."""
+    """The deal at every revision, by the log."""
 
     def __init__(self, history: History, entries: Sequence[Entry]) -> None:
         self.start = history.start
@@ -94,7 +94,7 @@ class _Model:
         for entry in entries:
             expected += 1
             if entry.revision != expected:
-                self.broken.append(f"revision {entry.revision} stands in the log where {expected} belongs")
+                self.broken.append(f"revision {entry.revision} is in the log in place of {expected}")
                 return
             try:
                 after = _after(self.deals[-1], entry)
@@ -108,7 +108,7 @@ class _Model:
         return self.start + len(self.deals) - 1
 
     def refusal(self, call: Call, revision: int) -> str | None:
-        """Why the table refuses a call at a revision; None: it does not."""
+        """Return the reason for which the table refuses a call at a revision; None if it does not."""
         if call.revision is not None and call.revision != revision:
             return STALE
         deal = self.deals[revision - self.start]
@@ -121,35 +121,35 @@ class _Model:
         return None
 
 
-def problems(
-    history: History, entries: Sequence[Entry], stored: Deal | None, *, never: Collection[str] = ()
+def find_problems(
+    history: History, entries: Sequence[Entry], stored: Deal | None, *, never_made: Collection[str] = ()
 ) -> list[str]:
-    """What is wrong with a table; nothing if all is well.
+    """Return what is wrong with a table.
 
-    `entries` is the table's log after the deal, `stored` the deal that it stands at (None: the match is over); `never`
-    are requests without an answer that turned out never to have been carried out.
+    `entries` is the table's log after the deal, `stored` its stored deal (None: the match has ended), `never_made` the
+    ids of requests without an answer that were found never to have been carried out.
     """
     model = _Model(history, entries)
     if model.broken:
         return model.broken
     requests = _requests(history.calls)
     spans: dict[int, _Span] = {}
-    found = list(_stored(model, stored))
+    found = list(_stored_problems(model, stored))
     for tries in requests.values():
-        found += _acknowledged(tries, entries, history.start, spans)
+        found += _acknowledged_problems(tries, entries, history.start, spans)
     if found:
         return found
-    unknown = [tries for request_id, tries in requests.items() if _is_open(tries) and request_id not in never]
+    unknown = [tries for request_id, tries in requests.items() if _is_open(tries) and request_id not in never_made]
     left = [entry for entry in entries if (entry.moves or entry.undo) and entry.revision not in spans]
-    found = list(_unacknowledged(left, unknown, spans))
+    found = list(_unacknowledged_problems(left, unknown, spans))
     if found:
         return found
-    time = _Time(history, spans, model.newest)
-    return [*time.problems(), *_refusals(model, history, time)]
+    time = _Timeline(history, spans, model.newest)
+    return [*time.problems(), *_refusal_problems(model, history, time)]
 
 
 def _after(deal: Deal | None, entry: Entry) -> Deal | None:
-    """The deal after what a log entry says. Raises IllegalMove, also where nothing is being played."""
+    """Return the deal after a log entry. Raise IllegalMove, also if the match has ended."""
     if not entry.moves and not entry.undo:
         return deal
     if deal is None:
@@ -162,7 +162,7 @@ def _after(deal: Deal | None, entry: Entry) -> Deal | None:
 
 
 def _play(deal: Deal, call: Call) -> None:
-    """Raises IllegalMove where the deal does not take the call."""
+    """Raise IllegalMove if the call is illegal in the deal."""
     if not call.moves:
         if call.seat != deal.seat_to_move:
             raise IllegalMove(Violation.NOT_YOUR_TURN)
@@ -181,46 +181,46 @@ def _requests(calls: Sequence[Call]) -> dict[str, list[Call]]:
 
 
 def _is_open(tries: Sequence[Call]) -> bool:
-    """Whether nobody knows what became of a request: a refused repeat does not tell what the first try does later."""
+    """Return True if a request may or may not have been carried out: a refused repeat settles no other attempt."""
     return not any(isinstance(call.answer, Done) for call in tries) and any(call.answer is None for call in tries)
 
 
-def _stored(model: _Model, stored: Deal | None) -> Iterator[str]:
+def _stored_problems(model: _Model, stored: Deal | None) -> Iterator[str]:
     if stored != model.deals[-1]:
         yield "the stored deal is not what the log leads to"
     if stored is not None:
         yield from [f"the stored deal is unsound: {path}: {problem}" for path, problem in deal_problems(stored)]
 
 
-def _acknowledged(
+def _acknowledged_problems(
     tries: Sequence[Call], entries: Sequence[Entry], start: int, spans: dict[int, _Span]
 ) -> Iterator[str]:
-    """What a request was told it made has to be there, once and as it was sent; and a repeat is told the same."""
+    """An acknowledged revision must be in the log, once and as it was sent, and repeats must get the same answer."""
     call = tries[0]
-    told = [(made.ended, made.answer.revision) for made in tries if isinstance(made.answer, Done)]
-    if not told:
+    answers = [(made.ended, made.answer.revision) for made in tries if isinstance(made.answer, Done)]
+    if not answers:
         return
-    known, revision = min(told)
+    known, revision = min(answers)
     index = revision - start - 1
-    if {revision for _, revision in told} != {revision}:
-        yield f"request {call.request_id} was told of the revisions {sorted({revision for _, revision in told})}"
+    if {revision for _, revision in answers} != {revision}:
+        yield f"request {call.request_id} got the revisions {sorted({revision for _, revision in answers})}"
     elif any(isinstance(late.answer, Refused) and late.began > known for late in tries):
         yield f"request {call.request_id} was refused after it had been acknowledged"
     elif not 0 <= index < len(entries):
-        yield f"revision {revision} of request {call.request_id} is not there"
+        yield f"revision {revision} of request {call.request_id} is not in the log"
     elif not _fits(entries[index], call):
         yield f"revision {revision} is not what request {call.request_id} asked for"
     elif revision in spans:
-        yield f"revision {revision} is said to be the work of two requests, one of them {call.request_id}"
+        yield f"revision {revision} was acknowledged to two requests, one of them {call.request_id}"
     else:
         spans[revision] = _Span(min(made.began for made in tries), known)
 
 
-def _unacknowledged(
+def _unacknowledged_problems(
     entries: Sequence[Entry], unknown: Sequence[Sequence[Call]], spans: dict[int, _Span]
 ) -> Iterator[str]:
-    """What nobody was told of must be the work of requests without an answer, each at most once."""
-    # Who insisted on a revision can have made that one alone, and so is taken first.
+    """A revision that nobody was answered for must be made by a request without an answer, each at most once."""
+    # A request that requires a revision can have made that one alone, and so is taken first.
     left = sorted(unknown, key=lambda tries: tries[0].revision is None)
     for entry in entries:
         maker = next((tries for tries in left if _fits(entry, tries[0])), None)
@@ -228,27 +228,27 @@ def _unacknowledged(
             yield f"nobody can have made revision {entry.revision}"
             continue
         left.remove(maker)
-        # Which of them it was nobody knows: the earliest allows most.
+        # Which of them it was is not known: the earliest allows most.
         began = min(call.began for tries in unknown if _fits(entry, tries[0]) for call in tries)
         spans[entry.revision] = _Span(began, inf)
 
 
 def _fits(entry: Entry, call: Call) -> bool:
-    """Whether a call of this kind can have made the entry."""
+    """Return True if the call can have made the entry."""
     if call.revision not in (None, entry.revision - 1):
         return False
     return entry.moves == tuple((call.seat, move) for move in call.moves) and entry.undo is not bool(call.moves)
 
 
 class _Span(NamedTuple):
-    """Between which times a revision was made."""
+    """The times between which a revision was made."""
 
     began: float
     ended: float
 
 
-class _Time:
-    """Which revisions a table can have had at a time."""
+class _Timeline:
+    """The revisions that a table can have had at each time."""
 
     def __init__(self, history: History, spans: dict[int, _Span], newest: int) -> None:
         self._start = history.start
@@ -269,31 +269,31 @@ class _Time:
             self._certain[revision - self._start - 1] = latest
 
     def window(self, began: float, ended: float) -> range:
-        """The revisions that somebody can have met between two times. Empty where time has run backwards."""
+        """Return the revisions that the table can have had between two times; none if that contradicts itself."""
         # Both lists ascend.
         lowest = bisect_left(self._certain, began)
         highest = bisect_right(self._possible, ended)
         return range(self._start + lowest, self._start + highest + 1)
 
     def problems(self) -> Iterator[str]:
-        """Revisions made or seen in an order that is not that of time."""
+        """Yield revisions that were made or seen too early or too late."""
         for index, (possible, certain) in enumerate(zip(self._possible, self._certain, strict=True)):
             if certain < possible:
-                yield f"revision {self._start + index + 1} was there before anybody had asked for it"
+                yield f"revision {self._start + index + 1} was there before any call for it began"
         for sighting in self._sightings:
             window = self.window(sighting.began, sighting.ended)
             if sighting.revision not in window:
                 yield f"revision {sighting.revision} was seen when none but {list(window)} was possible"
 
 
-def _refusals(model: _Model, history: History, time: _Time) -> Iterator[str]:
-    """A refusal has to be true of a revision that the call can have met."""
+def _refusal_problems(model: _Model, history: History, time: _Timeline) -> Iterator[str]:
+    """A refusal must be right at a revision that the call can have met."""
     for call in history.calls:
         if not isinstance(call.answer, Refused):
             continue
         window = time.window(call.began, call.ended)
         reason = call.answer.reason
         if reason == STALE and call.revision is None and len(window) > 1:
-            continue  # others came first, again and again
+            continue  # other calls came first each time
         if not any(model.refusal(call, revision) == reason for revision in window):
-            yield f"request {call.request_id} was refused for {reason}, which is true of none of {list(window)}"
+            yield f"request {call.request_id} was refused for {reason}, which is right at none of {list(window)}"

@@ -1,6 +1,7 @@
-"""A later version of the service, which stores more than this one knows: `python -m tests.faults.later serve …`.
+"""A later version of the service, which stores fields that this one does not know.
 
-Where it does so the environment variable TESTED_LATER says: in `tables`, or in `entries` of their log.
+Run it by `python -m tests.faults.later serve …`. The environment variable TESTED_LATER says where it stores such a
+field: in `tables`, or in `entries` of their log.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ def _knows_all(message: Message) -> bool:
     return False
 
 
-def _become_later(where: str) -> None:
-    fields.says_more = _knows_all
-    # Only now: whoever has taken the functions already would go on with this version's.
+def _store_more_in(where: str) -> None:
+    fields.has_unknown_fields = _knows_all
+    # Imported only now: modules that have imported these by name would use this version's.
     from buraco_service.tables import repository
 
     name = {"tables": "serialise_table", "entries": "serialise_entry"}[where]
@@ -31,7 +32,7 @@ def _become_later(where: str) -> None:
 
 
 if __name__ == "__main__":
-    _become_later(os.environ["TESTED_LATER"])
+    _store_more_in(os.environ["TESTED_LATER"])
     from buraco_service.commands.cli import main
 
     main()

@@ -1,4 +1,4 @@
-"""Replicas as processes, each at an address of its own that outlives them."""
+"""Replicas in processes of their own, each of which can be started again at the same address."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from tests.service.programs import Program
 
-# Not the developers' own: a random one of each replica.
+# Without it, each replica would make a random key.
 _KEY: Final = "first:" + "the key of all replicas of a test".ljust(64, ".")
 
 
 class Replica:
-    """`buraco serve`, to be ended in any way and started again at the same address."""
+    """`buraco serve`, which can be ended in any way and started again at the same address."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class Replica:
         }
         self._program: Program | None = None
         self.address = ""
-        """Where it serves, once it has been started."""
+        """Where it serves after the first start."""
 
     @property
     def pid(self) -> int:
-        """Of the process that runs now."""
+        """The id of the running process."""
         return self._running.process.pid
 
     @property
@@ -54,14 +54,14 @@ class Replica:
         return self._program
 
     async def start(self) -> None:
-        """Returns once it serves."""
+        """Start, and return once it serves."""
         self.launch()
         self.address = (await self._running.ready())["address"]
 
     def launch(self) -> Program:
-        """Start it and wait for nothing."""
+        """Start without waiting."""
         self._folder.mkdir(exist_ok=True)
-        (self._folder / "ready.json").unlink(missing_ok=True)  # of one that was killed
+        (self._folder / "ready.json").unlink(missing_ok=True)  # of a killed process
         port = self.address.rpartition(":")[2] or "0"
         self._program = Program(
             self._folder,
@@ -73,11 +73,11 @@ class Replica:
         return self._program
 
     async def kill(self) -> None:
-        """Kill -9."""
+        """End by SIGKILL."""
         await self._end(signal.SIGKILL)
 
     async def stop(self) -> int:
-        """SIGTERM; returns the exit status."""
+        """End by SIGTERM, and return the exit status."""
         return await self._end(signal.SIGTERM)
 
     async def _end(self, number: signal.Signals) -> int:
@@ -85,16 +85,16 @@ class Replica:
         return (await self._running.end())[0]
 
     def close(self) -> None:
-        """Nothing runs any more."""
+        """Kill the process, if it still runs."""
         if self._program is not None and self._program.process.poll() is None:
             self._program.process.kill()
             self._program.process.communicate()
 
-    def said(self) -> str:
-        """All that it wrote to its log, or in place of one."""
+    def log_text(self) -> str:
+        """Return all that its processes have written."""
         return self._log.read_text()
 
-    def logged(self, event: str | None = None) -> list[dict[str, Any]]:
-        """The lines of its log, of all its processes; those about one event, if given."""
-        lines: list[dict[str, Any]] = [json.loads(line) for line in self.said().splitlines()]
+    def log_lines(self, event: str | None = None) -> list[dict[str, Any]]:
+        """Return the lines of its log, of all its processes: all, or those of one event."""
+        lines: list[dict[str, Any]] = [json.loads(line) for line in self.log_text().splitlines()]
         return [line for line in lines if event in (None, line["event"])]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from buraco_client import BuracoClient
 from tests.faults.conftest import MakeReplica
-from tests.faults.crowd import Crowd, Game, verdict
-from tests.faults.test_moving import everywhere
+from tests.faults.crowd import Crowd, Game, find_stored_problems
+from tests.faults.test_moving import target_of
 from tests.service.scripts import short_rules
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ class Clock:
         self.jump(0.0)
 
     def jump(self, seconds: float) -> None:
-        """From now on it is wrong by so much."""
+        """Make the clock wrong by this from now on."""
         whole = self._file.with_suffix(".new")
         whole.write_text(str(seconds))
         whole.replace(self._file)
@@ -32,7 +32,7 @@ class Clock:
 async def test_jumps(sqlite_url: str, replica: MakeReplica, tmp_path: Path) -> None:
     """Clocks that jump by hours, each its own way, lose no call, table or seat; a table's time does not go back.
 
-    Stores have no clock: what they keep of time they are told, and one stands for all.
+    Stores have no clock of their own, so that the test runs with one of them.
     """
     clocks = [Clock(tmp_path / f"clock-{number}") for number in range(2)]
     replicas = [replica(sqlite_url, module="tests.faults.clock", **clock.environment) for clock in clocks]
@@ -41,7 +41,7 @@ async def test_jumps(sqlite_url: str, replica: MakeReplica, tmp_path: Path) -> N
     rng = random.Random("clocks")
     games: list[Game] = []
     times: dict[str, list[int]] = {}
-    async with Crowd([one.address for one in replicas], rng) as crowd, BuracoClient(everywhere(replicas)) as client:
+    async with Crowd([one.address for one in replicas], rng) as crowd, BuracoClient(target_of(replicas)) as client:
         for errors in ((13 * HOURS, -13 * HOURS), (-13 * HOURS, 13 * HOURS)):
             for clock, error in zip(clocks, errors, strict=True):
                 clock.jump(error)
@@ -51,17 +51,17 @@ async def test_jumps(sqlite_url: str, replica: MakeReplica, tmp_path: Path) -> N
                 times.setdefault(table.id, []).append(table.updated_at.ToNanoseconds())
                 await crowd.play(game, table.revision + 2)
         assert crowd.failures == []
-        # A seat's token, issued by either replica at any of these times, is good at both, and can be renewed.
+        # A seat's token, issued by either replica at any of these times, is valid at both, and can be renewed.
         for game in games:
             seat = client.seat(game.table_id, 0, game.tokens[0])
             for _ in replicas:
                 await seat.renew()
                 await seat.view()
     assert all(moments == sorted(moments) for moments in times.values())
-    assert await verdict(sqlite_url, [(game, ()) for game in games]) == []
+    assert await find_stored_problems(sqlite_url, [(game, ()) for game in games]) == []
     clocks[0].jump(24 * HOURS)
     assert await replicas[0].stop() == 0
-    assert len({line["timestamp"][:10] for line in replicas[0].logged("call")}) > 1, "or its clock was right"
-    await replicas[0].start()  # and looks at once for tables that nobody has touched for long
-    async with BuracoClient(everywhere(replicas)) as client:
+    assert len({line["timestamp"][:10] for line in replicas[0].log_lines("call")}) > 1, "or its clock was right"
+    await replicas[0].start()  # which at once looks for tables to expire
+    async with BuracoClient(target_of(replicas)) as client:
         assert {table.id async for table in client.list_tables()} == {game.table_id for game in games}

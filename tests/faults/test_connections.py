@@ -1,4 +1,4 @@
-"""Connections that break and dawdle, on either side of the service; stores that go away and come back."""
+"""Connections that break or are slow, on either side of the service, and stores that end and start again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from buraco_client import BuracoClient
 from tests.faults.conftest import MakeReplica
-from tests.faults.crowd import Crowd, played_meanwhile, unlogged, verdict
+from tests.faults.crowd import Crowd, find_stored_problems, find_unlogged, play_during
 from tests.faults.test_moving import Matches
 from tests.servers import postgres, valkey
 from tests.servers.proxy import Proxy, proxy
@@ -23,14 +23,14 @@ from tests.servers.proxy import Proxy, proxy
 AWAY = ("UNAVAILABLE", "STORE_UNAVAILABLE")
 
 
-async def on_lines(crowd: Crowd, lines: Sequence[Proxy], rounds: int, rng: random.Random) -> None:
-    """Connections are cut or held up, at one place or the other, until it has been noticed."""
+async def disturb(crowd: Crowd, lines: Sequence[Proxy], rounds: int, rng: random.Random) -> None:
+    """Cut and delay connections at random, for some rounds and until a call has failed."""
     for number in itertools.count():
         if number >= rounds and crowd.failures:
             break
         line = rng.choice(lines)
         line.delay = rng.choice((0.0, 0.0, 0.03))
-        await crowd.calls(rng.randint(1, 30))
+        await crowd.wait_for_calls(rng.randint(1, 30))
         await asyncio.sleep(rng.uniform(0.0, 0.005))  # anywhere in what a call does
         if rng.random() < 0.7:
             line.cut()
@@ -40,13 +40,13 @@ async def on_lines(crowd: Crowd, lines: Sequence[Proxy], rounds: int, rng: rando
 
 @pytest.fixture(params=[pytest.param(12, id="some"), pytest.param(400, id="many", marks=pytest.mark.slow)])
 def rounds(request: pytest.FixtureRequest) -> int:
-    """How often something is done to connections."""
+    """How often connections are cut or delayed."""
     number: int = request.param
     return number
 
 
 async def test_between_client_and_service(store_url: str, replica: MakeReplica, rounds: int) -> None:
-    """Calls whose connections break are carried out once or never, and the Python client's users do not notice."""
+    """Calls whose connections break are carried out once or never, and users of the Python client notice nothing."""
     replicas = [replica(store_url) for _ in range(2)]
     await asyncio.gather(*[one.start() for one in replicas])
     rng = random.Random(seed := secrets.token_hex(4))
@@ -57,17 +57,17 @@ async def test_between_client_and_service(store_url: str, replica: MakeReplica, 
         crowd = await stack.enter_async_context(Crowd(addresses, rng))
         stop = asyncio.Event()
         bots = asyncio.create_task(Matches(client, "bots").play(stop))
-        settled = await played_meanwhile(crowd, on_lines(crowd, lines, rounds, rng))
+        settled = await play_during(crowd, disturb(crowd, lines, rounds, rng))
         stop.set()
         await bots
     assert [await one.stop() for one in replicas] == [0, 0]
-    assert crowd.failures, "or nobody was hit"
-    assert unlogged(replicas, crowd.heard) == []
-    assert await verdict(store_url, settled) == [], f"seed {seed}"
+    assert crowd.failures, "no call was hit"
+    assert find_unlogged(replicas, crowd.outcomes) == []
+    assert await find_stored_problems(store_url, settled) == [], f"seed {seed}"
 
 
 async def test_between_service_and_store(served_store_url: str, replica: MakeReplica, rounds: int) -> None:
-    """When connections to the store break, callers are told that it is away, and what was written is whole."""
+    """When connections to the store break, callers learn that it is unavailable, and what was written is whole."""
     rng = random.Random(seed := secrets.token_hex(4))
     async with contextlib.AsyncExitStack() as stack:
         port = urlsplit(served_store_url).port
@@ -76,15 +76,15 @@ async def test_between_service_and_store(served_store_url: str, replica: MakeRep
         replicas = [replica(served_store_url.replace(f":{port}", f":{line.port}")) for line in lines]
         await asyncio.gather(*[one.start() for one in replicas])
         crowd = await stack.enter_async_context(Crowd([one.address for one in replicas], rng))
-        settled = await played_meanwhile(crowd, on_lines(crowd, lines, rounds, rng))
+        settled = await play_during(crowd, disturb(crowd, lines, rounds, rng))
         assert [await one.stop() for one in replicas] == [0, 0]
     assert {(failure.code.name, failure.reason) for failure in crowd.failures} == {AWAY}
-    assert unlogged(replicas, crowd.heard) == []
-    assert await verdict(served_store_url, settled) == [], f"seed {seed}"
+    assert find_unlogged(replicas, crowd.outcomes) == []
+    assert await find_stored_problems(served_store_url, settled) == [], f"seed {seed}"
 
 
-class Store:
-    """A store's server that is a test's own, with what a test does to it."""
+class StoreServer:
+    """A server for one test, which may end and start it."""
 
     def __init__(self, url: str, stop: Callable[[], None], kill: Callable[[], None], start: Callable[[], None]) -> None:
         self.url = url
@@ -92,49 +92,49 @@ class Store:
         self._start = start
 
     async def end_and_start(self, crowd: Crowd, rounds: int, rng: random.Random) -> None:
-        """It is stopped in order and killed in turn, and stays away until many have noticed."""
+        """Stop the server in order and kill it in turn, and start it again after some calls have failed."""
         for number in range(rounds):
-            await crowd.calls(rng.randint(1, 100))
+            await crowd.wait_for_calls(rng.randint(1, 100))
             await asyncio.to_thread(self._ends[number % 2])
-            await crowd.fails(rng.randint(1, 50))
+            await crowd.wait_for_failures(rng.randint(1, 50))
             await asyncio.to_thread(self._start)
 
 
 @pytest.fixture
-def valkey_of_its_own(tmp_path: Path) -> Iterator[Store]:
+def own_valkey(tmp_path: Path) -> Iterator[StoreServer]:
     """A Valkey server whose acknowledged writes are on the disk."""
     if reason := valkey.missing():
         pytest.skip(reason)
     with valkey.running(tmp_path / "valkey", *valkey.DURABLE) as server:
-        yield Store(server.url, server.stop, server.kill, server.start)
+        yield StoreServer(server.url, server.stop, server.kill, server.start)
 
 
 @pytest.fixture
-def postgres_of_its_own() -> Iterator[Store]:
+def own_postgres() -> Iterator[StoreServer]:
     """A PostgreSQL server whose acknowledged writes are on the disk."""
     if reason := postgres.missing():
         pytest.skip(reason)
     with postgres.running_server(postgres.DURABLE) as server:
         url = server.url(server.emptied_database())
-        yield Store(url, server.stop, lambda: server.stop("immediate"), server.start)
+        yield StoreServer(url, server.stop, lambda: server.stop("immediate"), server.start)
 
 
-@pytest.fixture(params=["valkey_of_its_own", "postgres_of_its_own"])
-def store(request: pytest.FixtureRequest) -> Store:
-    """A store that may be ended, of each kind that has a server."""
-    made: Store = request.getfixturevalue(request.param)
-    return made
+@pytest.fixture(params=["own_valkey", "own_postgres"])
+def store(request: pytest.FixtureRequest) -> StoreServer:
+    """A server for the test alone, of each kind of store that has one."""
+    server: StoreServer = request.getfixturevalue(request.param)
+    return server
 
 
 @pytest.mark.parametrize("ends", [2, pytest.param(20, marks=pytest.mark.slow)])
-async def test_store_goes_and_comes_back(store: Store, replica: MakeReplica, ends: int) -> None:
-    """While the store is away callers are told so; when it is back replicas go on with all that was acknowledged."""
+async def test_store_server_restarts(store: StoreServer, replica: MakeReplica, ends: int) -> None:
+    """While the store is down callers learn that; when it is back replicas go on with all that was acknowledged."""
     rng = random.Random(seed := secrets.token_hex(4))
     replicas = [replica(store.url) for _ in range(2)]
     await asyncio.gather(*[one.start() for one in replicas])
     async with Crowd([one.address for one in replicas], rng) as crowd:
-        settled = await played_meanwhile(crowd, store.end_and_start(crowd, ends, rng))
+        settled = await play_during(crowd, store.end_and_start(crowd, ends, rng))
     assert [await one.stop() for one in replicas] == [0, 0]
     assert {(failure.code.name, failure.reason) for failure in crowd.failures} == {AWAY}
-    assert unlogged(replicas, crowd.heard) == []
-    assert await verdict(store.url, settled) == [], f"seed {seed}"
+    assert find_unlogged(replicas, crowd.outcomes) == []
+    assert await find_stored_problems(store.url, settled) == [], f"seed {seed}"

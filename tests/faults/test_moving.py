@@ -1,4 +1,4 @@
-"""What users of the Python client notice when replicas come and go: nothing."""
+"""Users of the Python client notice nothing when replicas start and end."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ RULES = PRESETS_BY_ID["burraco"]
 BOTS = (RandomBot, RandomBot)
 MATCHES = 2
 DRAINED = 50.0
-"""Seconds that an orderly stop under load may take: the clients leave at once when they are asked to."""
+"""Seconds that an orderly stop under load may take: clients reconnect elsewhere at once."""
 
 
-def everywhere(replicas: Sequence[Replica]) -> str:
-    """A target that names every replica."""
+def target_of(replicas: Sequence[Replica]) -> str:
+    """Return a gRPC target that names every replica."""
     return "ipv4:" + ",".join(one.address for one in replicas)
 
 
-async def watched(client: BuracoClient, table_id: str) -> None:
-    """Watch a table to its end: every revision comes once, in order."""
+async def watch_to_end(client: BuracoClient, table_id: str) -> None:
+    """Watch a table to its end, and check that every revision comes once, in order."""
     seen: int | None = None
     async for update in client.watch(table_id):
         if isinstance(update, table_service_pb2.TableUpdate):
@@ -49,27 +49,27 @@ async def watched(client: BuracoClient, table_id: str) -> None:
 
 
 class Matches:
-    """Matches of bots, one after the other, each of them watched."""
+    """Matches of bots, one after the other, each with a watcher."""
 
     def __init__(self, client: BuracoClient, name: str) -> None:
         self._client = client
         self._name = name
-        self._moved = 0
-        self._news = asyncio.Event()
+        self._move_everywhere = 0
+        self._changed = asyncio.Event()
 
-    async def go_on(self, updates: int) -> None:
-        """Returns once so much more has been seen of them."""
-        enough = self._moved + updates
-        while self._moved < enough:
-            self._news.clear()
-            await self._news.wait()
+    async def wait_for_updates(self, updates: int) -> None:
+        """Wait for that number of further updates."""
+        enough = self._move_everywhere + updates
+        while self._move_everywhere < enough:
+            self._changed.clear()
+            await self._changed.wait()
 
-    def _saw(self, update: PlayUpdate) -> None:
-        self._moved += 1
-        self._news.set()
+    def _note_update(self, update: PlayUpdate) -> None:
+        self._move_everywhere += 1
+        self._changed.set()
 
     async def play(self, stop: asyncio.Event) -> None:
-        """Each comes to the end that it has without a network."""
+        """Play until `stop`, and check that each match ends as it does without a network."""
         for number in itertools.count():
             if stop.is_set():
                 return
@@ -77,9 +77,9 @@ class Matches:
             async with asyncio.TaskGroup() as watchers:
 
                 def began(table: table_pb2.Table, watchers: asyncio.TaskGroup = watchers) -> None:
-                    watchers.create_task(watched(self._client, table.id))
+                    watchers.create_task(watch_to_end(self._client, table.id))
 
-                report = await play_match(self._client, contest, Audience(began, self._saw))
+                report = await play_match(self._client, contest, Audience(began, self._note_update))
             alone = play_in_process(RULES, BOTS, contest.seed, 0)
             assert [deal.moves for deal in report.deals] == [deal.moves for deal in alone.deals]
             assert (report.winner, report.totals) == (alone.winner, alone.scores)
@@ -93,19 +93,19 @@ async def test_replicas_are_replaced(store_url: str, replica: MakeReplica) -> No
     leaving, dying = replicas = [replica(store_url, BURACO_DRAIN_GRACE="60") for _ in range(2)]
     await asyncio.gather(*[one.start() for one in replicas])
     stop = asyncio.Event()
-    async with asyncio.timeout(PATIENCE), BuracoClient(everywhere(replicas)) as client, asyncio.TaskGroup() as matches:
+    async with asyncio.timeout(PATIENCE), BuracoClient(target_of(replicas)) as client, asyncio.TaskGroup() as matches:
         boards = [Matches(client, str(number)) for number in range(MATCHES)]
         for board in boards:
             matches.create_task(board.play(stop))
-        await asyncio.gather(*[board.go_on(20) for board in boards])
+        await asyncio.gather(*[board.wait_for_updates(20) for board in boards])
         async with asyncio.timeout(DRAINED):
             assert await leaving.stop() == 0
-        ended = {line["method"].rpartition("/")[2] for line in leaving.logged("call")}
-        assert ended & {"PlayTable", "WatchTable"}, "or nobody was there"
+        ended = {line["method"].rpartition("/")[2] for line in leaving.log_lines("call")}
+        assert ended & {"PlayTable", "WatchTable"}, "no stream was open"
         await leaving.start()
-        await asyncio.gather(*[board.go_on(20) for board in boards])
+        await asyncio.gather(*[board.wait_for_updates(20) for board in boards])
         await dying.kill()
-        await asyncio.gather(*[board.go_on(20) for board in boards])
+        await asyncio.gather(*[board.wait_for_updates(20) for board in boards])
         stop.set()
 
 
@@ -122,16 +122,16 @@ async def test_every_replica_is_replaced_behind_a_name(redis_url: str, replica: 
         async with BuracoClient(server.target(port)) as client, asyncio.TaskGroup() as matches:
             board = Matches(client, "behind a name")
             matches.create_task(board.play(stop))
-            await board.go_on(20)
+            await board.wait_for_updates(20)
             table = await client.create_table(RULES.id, 2)
             for leaving in (0, 1):
                 server.addresses = hosts[leaving + 1 : leaving + 3]
                 assert await replicas[leaving].stop() == 0
                 # Within the time that a call has by default, which is shorter than gRPC's own wait.
                 assert (await client.get_table(table.id)).id == table.id
-                await board.go_on(20)
+                await board.wait_for_updates(20)
             stop.set()
-    assert all(one.logged("call") for one in replicas[:2]), "or they were not there"
+    assert all(one.log_lines("call") for one in replicas[:2]), "or they were not there"
 
 
 @pytest.mark.parametrize("where", ["tables", "entries"])
@@ -142,16 +142,16 @@ async def test_versions_side_by_side(redis_url: str, replica: MakeReplica, where
     await asyncio.gather(earlier.start(), later.start())
     stop = asyncio.Event()
     replicas = (earlier, later)
-    async with asyncio.timeout(PATIENCE), BuracoClient(everywhere(replicas)) as client, asyncio.TaskGroup() as matches:
+    async with asyncio.timeout(PATIENCE), BuracoClient(target_of(replicas)) as client, asyncio.TaskGroup() as matches:
         boards = [Matches(client, f"{where} {number}") for number in range(MATCHES)]
         for board in boards:
             matches.create_task(board.play(stop))
         while not {"PlayTable", "WatchTable"} <= too_new_for(earlier):
-            await asyncio.gather(*[board.go_on(20) for board in boards])
+            await asyncio.gather(*[board.wait_for_updates(20) for board in boards])
         stop.set()
 
 
 def too_new_for(replica: Replica) -> set[str]:
-    """The calls that it ended because a later version had been at the table."""
-    refused = [line["method"] for line in replica.logged("call") if line.get("reason") == "TABLE_TOO_NEW"]
+    """Return the methods that the replica refused because a later version had changed the table."""
+    refused = [line["method"] for line in replica.log_lines("call") if line.get("reason") == "TABLE_TOO_NEW"]
     return {method.rpartition("/")[2] for method in refused}

@@ -10,7 +10,7 @@ import pytest
 
 from buraco.v1 import table_service_pb2 as pb
 from tests.faults.conftest import MakeReplica
-from tests.faults.crowd import Crowd, unlogged, verdict
+from tests.faults.crowd import Crowd, find_stored_problems, find_unlogged
 from tests.service.refusals import gathered, read_refusal
 from tests.service.scripts import CLASSIC, short_rules
 from tests.service.table_server import RULE_SET, Replica, get, join_raw, new_id, serving
@@ -18,10 +18,10 @@ from tests.service.table_server import RULE_SET, Replica, get, join_raw, new_id,
 
 @pytest.mark.parametrize("length", [1, pytest.param(6, id="long", marks=pytest.mark.slow)])
 async def test_many_clients(store_url: str, replica: MakeReplica, length: int) -> None:
-    """Whatever clients at two replicas ask at once, a table does what one table does that is asked one thing at a time.
+    """Whatever clients at two replicas call at once, a table behaves as one that runs one call at a time.
 
-    Revisions rise by one, every acknowledged change is there once, no read is behind what was acknowledged, and every
-    refusal was true when it was made.
+    Revisions rise by one, every acknowledged change is stored once, no read misses what was acknowledged, and every
+    refusal was right when it was made.
     """
     replicas = [replica(store_url) for _ in range(2)]
     await asyncio.gather(*[one.start() for one in replicas])
@@ -34,8 +34,8 @@ async def test_many_clients(store_url: str, replica: MakeReplica, length: int) -
             await crowd.play(games[-1], 40)
         assert crowd.failures == []
     assert [await one.stop() for one in replicas] == [0, 0]
-    assert unlogged(replicas, crowd.heard) == []
-    assert await verdict(store_url, [(game, ()) for game in games]) == []
+    assert find_unlogged(replicas, crowd.outcomes) == []
+    assert await find_stored_problems(store_url, [(game, ()) for game in games]) == []
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ async def two(store_url: str) -> AsyncIterator[tuple[Replica, ...]]:
 
 
 def _one_won(outcomes: Sequence[Any]) -> Any:
-    """The answer that all got whose request was the first one's; the others were told of that."""
+    """Return the answer of the first request, and check that its repeats got it and other requests were refused."""
     refusals = [outcome for outcome in outcomes if isinstance(outcome, grpc.aio.AioRpcError)]
     assert {read_refusal(refusal).short for refusal in refusals} == {("ALREADY_EXISTS", "REQUEST_ID_REUSED")}
     first, *others = [outcome for outcome in outcomes if outcome not in refusals]
@@ -64,7 +64,7 @@ async def test_creates_under_one_id(two: tuple[Replica, ...]) -> None:
         outcomes = await gathered(*[at.tables.CreateTable(request) for request in requests for at in two * 3])
         table = _one_won(outcomes).table
         assert [await get(at, table.id) for at in two] == [table] * 2
-    assert len(await two[0].store.list(None, 100, None)) == 10
+    assert len(await two[0].store.list_tables(None, 100, None)) == 10
 
 
 async def test_joins_under_one_id(two: tuple[Replica, ...]) -> None:

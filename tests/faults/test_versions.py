@@ -1,4 +1,4 @@
-"""What other versions of the service have stored."""
+"""Tables that other versions of the service have stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from buraco_codec.moves import move_from_pb
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_rules import DrawStock, deal_problems
 from buraco_service.stores.base import Commit
-from tests.faults.earlier.saying import said_of
+from tests.faults.earlier.answers import read_answers
 from tests.faults.later import LATER
 from tests.service.refusals import refused
 from tests.service.scripts import dealt, plain_turn, played, short_rules, turns
@@ -41,37 +41,37 @@ TOO_NEW = ("UNAVAILABLE", "TABLE_TOO_NEW")
 
 
 async def _player(replica: Replica, table_id: str, seat: int) -> Player:
-    """Who holds a seat, with a token such as the earlier version has given."""
+    """Return the player of a seat, with a token as the earlier version issued it."""
     held = (await replica.table(table_id)).seats[seat]
     return Player(replica, table_id, seat, replica.tokens.issue(table_id, seat, held.token_id, time.time()))
 
 
 @pytest.fixture(params=sorted(file.stem for file in EARLIER.glob("*.json")))
 async def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[Replica, list[Any]]]:
-    """A running server on what an earlier version has left, and what that version said."""
+    """A running server on the database of an earlier version, and the answers of that version."""
     shutil.copy(EARLIER / f"{request.param}.db", tmp_path / "tables.db")
     async with serving(tmp_path / "tables.db") as running:
         yield running, json.loads((EARLIER / f"{request.param}.json").read_text())
 
 
-async def test_says_the_same(earlier: tuple[Replica, list[Any]]) -> None:
-    """Of tables of an earlier version this one says the same, to everybody and to each seat."""
-    replica, said = earlier
-    assert len(said) > 5
+async def test_same_answers(earlier: tuple[Replica, list[Any]]) -> None:
+    """This version answers about tables of an earlier one as that did, to everybody and to each seat."""
+    replica, answers = earlier
+    assert len(answers) > 5
     with unchanged(replica):
-        for before in said:
+        for before in answers:
             table_id = before["table"]["id"]
             tokens = [(await _player(replica, table_id, seat)).token for seat in range(len(before["views"]) - 1)]
-            assert await said_of(replica.tables, table_id, tokens) == before
+            assert await read_answers(replica.tables, table_id, tokens) == before
 
 
 async def test_plays_on(earlier: tuple[Replica, list[Any]]) -> None:
     """A table of an earlier version is played to the end of its deal, and beyond; its records can be replayed."""
-    replica, said = earlier
+    replica, answers = earlier
     rng = random.Random(7)
-    for table_id, revision in [(before["table"]["id"], int(before["table"]["revision"])) for before in said]:
+    for table_id, revision in [(before["table"]["id"], int(before["table"]["revision"])) for before in answers]:
         stream = watch(replica, table_id, 0)
-        told = [(await stream.expect("events")).revision for _ in range(revision)]
+        revisions = [(await stream.expect("events")).revision for _ in range(revision)]
         for seat in [seat.seat for seat in (await get(replica, table_id)).seats if not seat.player_name]:
             await join(replica, table_id, seat=seat)
         table = await replica.table(table_id)
@@ -89,8 +89,8 @@ async def test_plays_on(earlier: tuple[Replica, list[Any]]) -> None:
         for record in deals:
             replay(record)
         newest = (await get(replica, table_id)).revision
-        told += [(await stream.expect("events")).revision for _ in range(newest - revision)]
-        assert told == list(range(1, newest + 1))
+        revisions += [(await stream.expect("events")).revision for _ in range(newest - revision)]
+        assert revisions == list(range(1, newest + 1))
 
 
 @pytest.fixture
@@ -101,14 +101,14 @@ async def replica(tmp_path: Path) -> AsyncIterator[Replica]:
 
 
 async def _commit(replica: Replica, table_id: str, state: bytes, entry: bytes) -> None:
-    """What a replica of a later version may write."""
+    """Commit as a replica of a later version may."""
     stored = await replica.store.load(table_id)
     step = Commit(table_id, stored.revision, state, stored.status, stored.updated_at, entry, None, b"")
     await replica.store.commit(step)
 
 
 def _with_more(stored: bytes, *path: str) -> bytes:
-    """A stored table that says more than we know, at the top or further in."""
+    """Return a stored table with an unknown field, at the top or further in."""
     table = table_pb2.StoredTable.FromString(stored)
     part: Any = table
     for name in path:
@@ -120,7 +120,7 @@ def _with_more(stored: bytes, *path: str) -> bytes:
 
 @pytest.mark.parametrize("path", [(), ("seats",), ("rule_set",), ("snapshot", "deal", "turn")], ids=".".join)
 async def test_table_of_a_later_version(replica: Replica, path: tuple[str, ...]) -> None:
-    """A table that says more than this version knows is refused for that, and stays as it is."""
+    """A table with a field that this version does not know is refused for that, and stays as it is."""
     players = await start(replica)
     turn = plain_turn(dealt())
     mover = players[turn.seat]
@@ -142,17 +142,17 @@ async def test_table_of_a_later_version(replica: Replica, path: tuple[str, ...])
             watch(replica, table_id).next(),
         ):
             assert (await refused(call)).short == TOO_NEW
-        # An answer would leave the player at this replica, whose every answer is the same.
+        # An answer would keep the player at this replica, where no call succeeds.
         await stream.submit(*turn.moves)
         await stream.expect("events")
         assert (await refused(stream.next())).short == TOO_NEW
-    # Back as it was, as after a step back to the earlier version, it can be played on.
+    # As after a return to the earlier version, the table can be played on.
     await _commit(replica, table_id, stored, b"")
     assert (await mover.submit(DrawStock())).revision == 6
 
 
-async def test_names_that_earlier_versions_took(replica: Replica) -> None:
-    """A player whose name would be refused today plays on under it."""
+async def test_names_that_earlier_versions_accepted(replica: Replica) -> None:
+    """A player whose name would be refused today keeps it."""
     players = await start(replica)
     table_id = players[0].table_id
     table = table_pb2.StoredTable.FromString((await replica.store.load(table_id)).state)
@@ -160,20 +160,20 @@ async def test_names_that_earlier_versions_took(replica: Replica) -> None:
     changed = event_pb2.Event(seat_changed=event_pb2.SeatChanged(player_name="\u3164"))
     entry = table_pb2.StoredEntry(events=[changed]).SerializeToString()
     await _commit(replica, table_id, table.SerializeToString(), entry)
-    (told,) = (await watch(replica, table_id, 3).expect("events")).events
-    assert told == changed
+    (event,) = (await watch(replica, table_id, 3).expect("events")).events
+    assert event == changed
     turn = plain_turn(dealt())
     await players[turn.seat].submit(*turn.moves)
     assert (await get(replica, table_id)).seats[0].player_name == "\u3164"
 
 
 def _event_of_later() -> bytes:
-    """A log entry whose event says more than we know."""
+    """Return a log entry whose event has an unknown field."""
     return table_pb2.StoredEntry(events=[event_pb2.Event.FromString(LATER)]).SerializeToString()
 
 
 async def test_event_of_a_later_version(replica: Replica) -> None:
-    """An event that this version does not know is shown to nobody: what of it is hidden it does not know either."""
+    """An event that this version does not know is sent to nobody, because its hidden part is not known either."""
     players = await start(replica)
     table_id = players[0].table_id
     streams = [watch(replica, table_id), players[0].watch()]
@@ -185,7 +185,7 @@ async def test_event_of_a_later_version(replica: Replica) -> None:
 
 
 async def test_deal_with_an_event_of_a_later_version(replica: Replica) -> None:
-    """A deal in which an event says more than this version knows is played to its end, and its record is whole."""
+    """A deal with an event that this version does not know is played to its end, and its record is whole."""
     rules = short_rules(4)
     script = list(turns(list(played(dealt(rules), random.Random(1)))))
     players = await start(replica, rule_set=rule_set_to_pb(rules))

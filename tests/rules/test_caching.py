@@ -49,13 +49,13 @@ def test_caches_share_a_budget() -> None:
     first, second = budget.cached(each=1)(partial(made)), budget.cached(each=1)(partial(made))
     for _ in range(2):
         first(1), second(2), second(3)
-    assert (calls, budget.taken) == ([1, 2, 3], 3 * ENTRY + 30)
+    assert (calls, budget.used_bytes) == ([1, 2, 3], 3 * ENTRY + 30)
     first(4)
-    assert budget.taken == ENTRY + 10
+    assert budget.used_bytes == ENTRY + 10
     first(4), first(1), second(2)
     assert calls == [1, 2, 3, 4, 1, 2]
     budget.clear()
-    assert budget.taken == 0
+    assert budget.used_bytes == 0
     first(4)
     assert calls == [1, 2, 3, 4, 1, 2, 4]
 
@@ -66,7 +66,7 @@ def test_entry_larger_than_the_budget_is_alone() -> None:
     big = budget.cached(each=1)(bytes)
     assert len(big(5000)) == 5000
     assert big(3) == bytes(3)
-    assert budget.taken == ENTRY + 3
+    assert budget.used_bytes == ENTRY + 3
 
 
 BUDGETS = (books.ANSWERS, candidates._LAY_OFFS)
@@ -107,4 +107,6 @@ def test_answers_take_no_more_than_is_counted(kind: str) -> None:
                 outcome = meld_book(rules).choose(None, rng.choice(lays[:5]).cards, None)
                 melds = (*melds, outcome.meld) if outcome is not None else melds
     assert len(caches()) >= 9
-    assert size_of(caches()) <= sum(budget.taken for budget in BUDGETS) <= sum(budget.most for budget in BUDGETS)
+    assert (
+        size_of(caches()) <= sum(budget.used_bytes for budget in BUDGETS) <= sum(budget.max_bytes for budget in BUDGETS)
+    )

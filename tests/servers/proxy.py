@@ -1,4 +1,4 @@
-"""A proxy on loopback between a client and a server, to be in the way of what they say."""
+"""A proxy on loopback that delays, edits or breaks the traffic between a client and a server."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Edit = Callable[[bytes], bytes]
 
 
 class Proxy:
-    """Passes bytes on to a port, answers through `edit`; whoever connects may have to speak TLS."""
+    """Passes bytes to a port, and the answers through `edit`; clients may have to use TLS."""
 
     def __init__(self, target: int, tls: ssl.SSLContext | None, edit: Edit) -> None:
         self.port = 0
         self.delay = 0.0
-        """Seconds by which each piece is held up, either way."""
+        """Seconds by which each piece is delayed, in both directions."""
         self._target = target
         self._tls = tls
         self._edit = edit
@@ -24,7 +24,7 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def end(self) -> None:
-        """Break every connection and see it ended."""
+        """Break every connection and wait for its end."""
         self.cut()
         await asyncio.gather(*self._tasks)
 
@@ -34,20 +34,20 @@ class Proxy:
             writer.transport.abort()
 
     async def serve(self) -> asyncio.Server:
-        """Listen; `port` tells where."""
-        server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0, ssl=self._tls)
+        """Listen at `port`."""
+        server = await asyncio.start_server(self._forward, "127.0.0.1", 0, ssl=self._tls)
         self.port = server.sockets[0].getsockname()[1]
         return server
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        there, thither = await asyncio.open_connection("127.0.0.1", self._target)
-        self._writers |= {writer, thither}
-        await asyncio.gather(self._copy(reader, thither, bytes), self._copy(there, writer, self._edit))
-        self._writers -= {writer, thither}
+        answers, requests = await asyncio.open_connection("127.0.0.1", self._target)
+        self._writers |= {writer, requests}
+        await asyncio.gather(self._copy(reader, requests, bytes), self._copy(answers, writer, self._edit))
+        self._writers -= {writer, requests}
 
     async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, edit: Edit) -> None:
         with contextlib.suppress(OSError):
@@ -61,7 +61,7 @@ class Proxy:
 
 @contextlib.asynccontextmanager
 async def proxy(target: int, *, tls: ssl.SSLContext | None = None, edit: Edit = bytes) -> AsyncIterator[Proxy]:
-    """A proxy for a while."""
+    """Run a proxy."""
     made = Proxy(target, tls, edit)
     server = await made.serve()
     try:

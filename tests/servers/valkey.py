@@ -49,7 +49,7 @@ def _program() -> Path:
 
 
 class Valkey:
-    """One server: what it keeps lies in its folder, and it may be stopped and started again on the same port."""
+    """One server: its data is in its folder, and it can be stopped and started again on the same port."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.port = 0
@@ -59,11 +59,11 @@ class Valkey:
 
     @property
     def url(self) -> str:
-        """What a store is opened by."""
+        """Return the URL for a store."""
         return f"redis://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it and return when it answers. It keeps its port from one start to the next."""
+        """Start it; return when it answers. A restarted server keeps its port."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for _ in range(1 if self.port else _ATTEMPTS):
             port = self.port or free_port()
@@ -79,34 +79,34 @@ class Valkey:
         raise RuntimeError("the Valkey server does not start")
 
     def stop(self) -> None:
-        """End it as an operator does."""
+        """Stop it as an operator does."""
         if self._process is not None:
             self._process.send_signal(signal.SIGCONT)
             self._process.terminate()
             self._process.wait(_PATIENCE)
 
     def kill(self) -> None:
-        """End it as a failing machine does."""
+        """Kill it, as a failing machine would."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(_PATIENCE)
 
     def freeze(self) -> None:
-        """Let it answer nothing more, although its connections stay."""
+        """Suspend it: its connections stay open, but it answers nothing."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on after `freeze`."""
+        """Continue it after `freeze`."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
     def command(self, *words: str | bytes | int) -> Any:
-        """The server's answer to a command. Raises hiredis.ReplyError for an error."""
+        """Return the answer to a command. Raise hiredis.ReplyError for an error."""
         return command(self.port, *words)
 
     def _answers(self, port: int) -> bool:
-        """Whether it can be called, and is not another at the same port; or has ended."""
+        """Return True if it answers, and not another server at the same port; or if it has ended."""
         assert self._process is not None
         own = b"process_id:%d\r" % self._process.pid
         try:
@@ -116,7 +116,7 @@ class Valkey:
 
 
 def command(port: int, *words: str | bytes | int) -> Any:
-    """The answer of the server at this port to a command. Raises hiredis.ReplyError for an error."""
+    """Return the answer of the server at this port to a command. Raise hiredis.ReplyError for an error."""
     reader = hiredis.Reader()
     with socket.create_connection(("127.0.0.1", port), _PATIENCE) as connection:
         connection.sendall(hiredis.pack_command(words))  # type: ignore[arg-type]
@@ -138,24 +138,24 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """What a store is opened by: one node leads to the others."""
+        """Return the URL for a store: one node knows the others."""
         return self.nodes[-1].url
 
     def owner(self, slot: int) -> Valkey:
-        """Who has a slot."""
+        """Return the master of a slot."""
         for first, last, (_, port, *_), *_ in self.nodes[0].command("CLUSTER", "SLOTS"):
             if first <= slot <= last:
                 return next(node for node in self.nodes if node.port == port)
         raise LookupError(slot)
 
     def move(self, slot: int, target: Valkey) -> None:
-        """Hand a slot over, with all keys in it, as resharding does."""
+        """Move a slot to another master, with all its keys, as resharding does."""
         with self.moving(slot, target):
             pass
 
     @contextlib.contextmanager
     def moving(self, slot: int, target: Valkey) -> Iterator[None]:
-        """Hand a slot over; in between, its first key is there and the others are not yet."""
+        """Move a slot to another master; in the context its first key has moved and the others have not."""
         source = self.owner(slot)
         source_id, target_id = (node.command("CLUSTER", "MYID").decode() for node in (source, target))
         target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
@@ -171,7 +171,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def running(folder: Path, *options: str) -> Iterator[Valkey]:
-    """A server for a while."""
+    """Run a server."""
     server = Valkey(folder, *options)
     server.start()
     try:
@@ -182,14 +182,14 @@ def running(folder: Path, *options: str) -> Iterator[Valkey]:
 
 @contextlib.contextmanager
 def running_node(folder: Path, *options: str) -> Iterator[Valkey]:
-    """A node of no cluster yet, for a while."""
+    """Run a node without a cluster."""
     with running(folder, *CLUSTER_OPTIONS, *options) as node:
         yield node
 
 
 @contextlib.contextmanager
 def running_cluster(folder: Path, *options: str) -> Iterator[Cluster]:
-    """Three masters for a while."""
+    """Run three masters."""
     with contextlib.ExitStack() as stack:
         nodes = [stack.enter_context(running_node(folder / name, *options)) for name in ("a", "b", "c")]
         form_cluster(nodes)
@@ -197,7 +197,7 @@ def running_cluster(folder: Path, *options: str) -> Iterator[Cluster]:
 
 
 def form_cluster(nodes: Sequence[Valkey]) -> None:
-    """Divide the slots among servers that have none, and make them know each other."""
+    """Divide the slots among servers that have none, and connect them."""
     share = 16384 // len(nodes)
     for number, node in enumerate(nodes):
         last = 16383 if number == len(nodes) - 1 else (number + 1) * share - 1
@@ -210,7 +210,7 @@ def form_cluster(nodes: Sequence[Valkey]) -> None:
 
 
 def replicate(cluster: Cluster, master: Valkey, replica: Valkey) -> None:
-    """Make a node the replica of a cluster's master, and wait until all would have it take over."""
+    """Make a node the replica of a master; wait until all nodes would let it take over."""
     master_id, replica_id = master.command("CLUSTER", "MYID"), replica.command("CLUSTER", "MYID")
     _introduce(master, replica)
     wait_until(lambda: master_id in replica.command("CLUSTER", "NODES"))
@@ -238,9 +238,9 @@ def _knows_all(node: Valkey, count: int) -> bool:
 
 
 def wait_until(condition: Any) -> None:
-    """Return when the condition holds. Raises TimeoutError when it does not come to that."""
+    """Wait until the condition holds. Raise TimeoutError."""
     deadline = time.monotonic() + _PATIENCE
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError("the server does not come to what is expected of it")
+            raise TimeoutError("the condition did not come true")
         time.sleep(_PAUSE)

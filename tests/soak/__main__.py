@@ -1,10 +1,10 @@
-"""`make soak`: bots at many tables of two replicas, one of which is killed now and then. Is anything lost?
+"""`make soak`: bots play at many tables of two replicas, one of which is killed now and then. Is anything lost?
 
-For each store: a replica is killed (SIGKILL) or stopped (SIGTERM) now and then and comes back, never both at once, for
-the first part of the time; the last part is calm, for the growth of memory to be seen. Bots play through PlayTable or
-SubmitMoves with WatchTable, at some tables two of them for one seat; a new table follows on each that is finished. In
-the end every table whose creation was acknowledged has to be in the store, sound, with every acknowledged move in its
-place, and no other. The status is 1 where it is not, or where an error reached a bot in spite of its client's tries.
+For each store: a replica is killed (SIGKILL) or stopped (SIGTERM) now and then and started again, never both at once,
+for the first part of the time; the last part has no faults, to show the growth of memory. Bots play through PlayTable
+or SubmitMoves with WatchTable, at some tables two of them for one seat; each finished table is followed by a new one.
+In the end every table whose creation was acknowledged has to be in the store, sound, with every acknowledged move in
+its place, and no other. The status is 1 if not, or if an error reached a bot in spite of its client's retries.
 """
 
 import argparse
@@ -27,27 +27,27 @@ from tests.soak.growth import measure_growth
 from tests.soak.ledger import Ledger
 from tests.soak.load import KINDS, Load
 from tests.soak.memory import measure_memory
-from tests.soak.meters import meter_of
+from tests.soak.meters import make_meter
 from tests.soak.replicas import Replica, running_replicas
 from tests.soak.report import Outcome, report
 from tests.soak.storage import measure_storage
 
-_MISSING: Final[dict[str, Callable[[], str | None]]] = {
+_REASON_MISSING: Final[dict[str, Callable[[], str | None]]] = {
     "sqlite": lambda: None,
     "valkey": valkey.missing,
     "postgresql": postgres.missing,
 }
-"""The stores, and what tells why a server for one cannot be had here."""
-_CALM = 0.35
-"""The part of the time at its end without faults."""
+"""By store, the function that returns why its server is not available; None if it is."""
+_FAULTLESS_PART = 0.35
+"""The last part of the time, which has no faults."""
 
 
 def main() -> int:
-    """Measure and print; the exit status."""
+    """Measure, print, and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--store", choices=_MISSING, action="append", help="this store alone; may be repeated")
+    parser.add_argument("--store", choices=_REASON_MISSING, action="append", help="this store alone; may be repeated")
     parser.add_argument("--seconds", type=float, default=75.0, help="time of the load on each store (default 75)")
     parser.add_argument("--tables", type=int, default=100, help="tables played at a time (default 100)")
     parser.add_argument("--pause", type=float, default=0.5, help="seconds a bot thinks, on average (default 0.5)")
@@ -65,7 +65,7 @@ def main() -> int:
     if arguments.only == "memory":
         asyncio.run(measure_memory())
         return 0
-    stores = [store for store in arguments.store or _MISSING if _can_be_had(store)]
+    stores = [store for store in arguments.store or _REASON_MISSING if _is_available(store)]
     if arguments.only == "storage":
         for store in stores:
             asyncio.run(measure_storage(store, PLACES[store]))
@@ -73,16 +73,16 @@ def main() -> int:
     if arguments.only == "growth":
         level = [asyncio.run(_growth(store, arguments)) for store in stores]
         return 0 if all(level) else 1
-    faultless = True
+    passed = True
     for store in stores:
         outcome = asyncio.run(_soak(store, arguments))
         print(report(outcome), end="\n\n", flush=True)
-        faultless = faultless and outcome.faultless
-    return 0 if faultless else 1
+        passed = passed and outcome.has_passed
+    return 0 if passed else 1
 
 
-def _can_be_had(store: str) -> bool:
-    reason = _MISSING[store]()
+def _is_available(store: str) -> bool:
+    reason = _REASON_MISSING[store]()
     if reason is not None:
         print(f"{store} is left out: {reason}")
     return reason is None
@@ -100,7 +100,7 @@ async def _soak(store: str, arguments: argparse.Namespace) -> Outcome:
         place = folder / "store"
         place.mkdir()
         with PLACES[store](place) as url, running_replicas(folder, url) as replicas:
-            meter = meter_of(url)
+            meter = make_meter(url)
             before = await meter.read()
             used = sum(replica.processor_seconds for replica in replicas)
             driver = time.process_time()
@@ -111,9 +111,9 @@ async def _soak(store: str, arguments: argparse.Namespace) -> Outcome:
             begun = time.monotonic()
             load.begin(arguments.tables, arguments.kind or list(KINDS))
             sampling = asyncio.create_task(_sample(replicas))
-            calm = begun + (1 - _CALM) * arguments.seconds
+            calm = begun + (1 - _FAULTLESS_PART) * arguments.seconds
             if arguments.fault_every:
-                await faults.strike(calm)
+                await faults.run(calm)
             await asyncio.sleep(begun + arguments.seconds - time.monotonic())
             await load.end()
             seconds = time.monotonic() - begun
@@ -121,15 +121,15 @@ async def _soak(store: str, arguments: argparse.Namespace) -> Outcome:
             used = sum(replica.processor_seconds for replica in replicas) - used
             driver = time.process_time() - driver
             after = await meter.read()
-            counted = sum([await asyncio.to_thread(replica.counted) for replica in replicas], Counter[str]())
+            counters = sum([await asyncio.to_thread(replica.read_counters) for replica in replicas], Counter[str]())
             await load.close()
             opened = await open_store(url)
             findings = await audit(opened, ledger)
             await opened.close()
-        complaints = [line for replica in replicas for line in replica.complaints()]
+        error_lines = [line for replica in replicas for line in replica.error_lines()]
     return Outcome(
         *(store, arguments.tables, seconds, calm, ledger, faults, replicas, before, after, used, driver),
-        *(counted, findings, complaints),
+        *(counters, findings, error_lines),
     )
 
 

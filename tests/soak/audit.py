@@ -1,4 +1,4 @@
-"""What the store holds in the end, against what was acknowledged."""
+"""A check of the stored tables against what was acknowledged."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.soak.ledger import Acknowledged, Ledger
 _PAGE = 500
 
 Made = tuple[int, bytes]
-"""The seat and its move, serialised."""
+"""A seat and its serialised move."""
 
 
 @dataclass(slots=True)
 class Findings:
-    """What became of the tables. Everything but the first three should be 0."""
+    """The result of an audit. Everything but the first three should be 0."""
 
     tables: int = 0
     finished: int = 0
@@ -31,18 +31,18 @@ class Findings:
     unsound: int = 0
     lost_moves: int = 0
     doubled_moves: int = 0
-    """Moves at tables that nobody was answered for: made twice, or out of nothing."""
-    first: list[str] = field(default_factory=list)
-    """What was wrong, in words."""
+    """Moves at tables that were never acknowledged: made twice, or without a call."""
+    problems: list[str] = field(default_factory=list)
+    """Descriptions of what was wrong."""
 
     @property
-    def faultless(self) -> bool:
-        """Whether everything acknowledged is there, once."""
+    def has_no_loss(self) -> bool:
+        """Whether everything acknowledged is stored, once."""
         return not (self.lost_tables or self.unsound or self.lost_moves or self.doubled_moves)
 
 
 async def audit(store: Store, ledger: Ledger) -> Findings:
-    """Look at every table of which creation was acknowledged."""
+    """Check every table whose creation was acknowledged."""
     findings = Findings()
     for table_id, acknowledged in ledger.tables.items():
         findings.tables += 1
@@ -53,22 +53,24 @@ async def audit(store: Store, ledger: Ledger) -> Findings:
         except TableNotFound:
             findings.lost_tables += 1
             findings.lost_moves += len(acknowledged)
-            findings.first.append(f"table {table_id} is gone")
+            findings.problems.append(f"table {table_id} is not stored")
         except (CorruptTable, RecordWrong, IllegalMove, _Unsound) as error:
             findings.unsound += 1
-            findings.first.append(f"table {table_id}: {error}")
+            findings.problems.append(f"table {table_id}: {error}")
         else:
             findings.moves += len(made)
             findings.finished += table.state is TableState.FINISHED
             if table_id in ledger.finished and table.state is not TableState.FINISHED:
                 findings.lost_moves += 1
-                findings.first.append(f"table {table_id}: its match was seen to end, and goes on")
+                findings.problems.append(
+                    f"table {table_id}: its match ended for its players, but is not stored as finished"
+                )
             _compare(findings, table, made, acknowledged)
     return findings
 
 
 def _compare(findings: Findings, table: TableValue, made: list[Made], acknowledged: list[Acknowledged]) -> None:
-    """Every call made one move, so that the revision tells which move of the table it was."""
+    """Compare the table's moves with those acknowledged: each call made one move, so that the revision numbers them."""
     first = 1 + len(table.seats) + 1
     lost = [
         answer
@@ -80,9 +82,9 @@ def _compare(findings: Findings, table: TableValue, made: list[Made], acknowledg
     findings.lost_moves += len(lost) + len(twice)
     findings.doubled_moves += max(0, extra)
     if lost or twice:
-        findings.first.append(f"table {table.id}: not there as acknowledged: {lost[:3]}; acknowledged twice: {twice}")
+        findings.problems.append(f"table {table.id}: not as acknowledged: {lost[:3]}; acknowledged twice: {twice}")
     if extra > 0:
-        findings.first.append(f"table {table.id}: {extra} moves that nobody was answered for")
+        findings.problems.append(f"table {table.id}: {extra} moves that were not acknowledged")
 
 
 class _Unsound(Exception):
@@ -90,12 +92,12 @@ class _Unsound(Exception):
 
 
 async def _history(store: Store, table: TableValue) -> list[Made]:
-    """Every move of the table, played again from its seed. Raises _Unsound, RecordWrong and IllegalMove."""
+    """Return every move of the table, replayed from its seed. Raise _Unsound, RecordWrong and IllegalMove."""
     if table.deal is None:
         return []
     made: list[Made] = []
     deal: Deal | None = None
-    for _, payload in await store.records(table.id, 0, _PAGE):
+    for _, payload in await store.read_records(table.id, 0, _PAGE):
         record = table_pb2.DealRecord.FromString(payload)
         deal = replay(record).deal
         made += [(move.seat, move.move.SerializeToString(deterministic=True)) for move in record.moves]
@@ -115,10 +117,10 @@ async def _history(store: Store, table: TableValue) -> list[Made]:
 
 
 async def _entries(store: Store, table: TableValue) -> list[table_pb2.StoredEntry]:
-    """The changes of the running deal."""
+    """Return the log entries of the current deal."""
     entries: list[table_pb2.StoredEntry] = []
     after = table.deal_revision
-    while page := await store.log(table.id, after, _PAGE):
+    while page := await store.read_log(table.id, after, _PAGE):
         entries += [table_pb2.StoredEntry.FromString(entry.payload) for entry in page]
         after = page[-1].revision
     return entries

@@ -1,4 +1,4 @@
-"""Replicas that are killed now and then, one at a time, and come back."""
+"""Replicas that are killed or stopped now and then, one at a time, and started again."""
 
 from __future__ import annotations
 
@@ -11,34 +11,30 @@ from typing import NamedTuple
 from tests.soak.replicas import Replica
 
 _AFTERMATH = 1.0
-"""Seconds after a replica is back that still belong to the fault: connections are made anew."""
+"""Seconds after a restart that still belong to the fault, because clients connect again."""
 _RESTART = 5.0
-"""Seconds that a replica may well take to be back."""
+"""Seconds that a restart may take."""
 
 
 class Fault(NamedTuple):
-    """A time, of `time.monotonic`, in which one replica was away or stopping."""
+    """The time, by `time.monotonic`, in which one replica was stopping, down or starting."""
 
     begin: float
     end: float
     kill: bool
 
 
-_RESTART = 5.0
-"""Seconds that a replica may well take to be back."""
-
-
 class Faults:
-    """Strikes at random, about `every` seconds (half of it at least) after a replica is back."""
+    """Ends a random replica about `every` seconds, at least half of that, after the last one has been started again."""
 
     def __init__(self, replicas: Sequence[Replica], every: float, rng: random.Random) -> None:
-        self.struck: list[Fault] = []
+        self.past: list[Fault] = []
         self._replicas = replicas
         self._every = every
         self._rng = rng
 
-    async def strike(self, until: float) -> None:
-        """Strike, the last time some time before `until`; SIGKILL and SIGTERM take turns. In the end all are back."""
+    async def run(self, until: float) -> None:
+        """End replicas by SIGKILL and SIGTERM in turn until shortly before `until`. All serve when this returns."""
         kill = True
         while True:
             pause = self._every * self._rng.uniform(0.5, 1.5)
@@ -48,9 +44,9 @@ class Faults:
             replica = self._rng.choice(self._replicas)
             begin = time.monotonic()
             await replica.restart(kill=kill)
-            self.struck.append(Fault(begin, time.monotonic() + _AFTERMATH, kill))
+            self.past.append(Fault(begin, time.monotonic() + _AFTERMATH, kill))
             kill = not kill
 
     def during(self, begin: float, end: float) -> bool:
-        """Whether any of this time belongs to a fault."""
-        return any([fault.begin < end and begin < fault.end for fault in self.struck])
+        """Return True if any of this time belongs to a fault."""
+        return any([fault.begin < end and begin < fault.end for fault in self.past])

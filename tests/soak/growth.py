@@ -1,4 +1,4 @@
-"""Whether the memory of a replica stays level under the same load for as long as asked for."""
+"""Measure whether the memory of a replica stays level under a constant load."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from buraco_rules import PRESETS
 from tests.soak.replicas import Replica, Sample, running_replicas
 
 WARM_UP: Final = 1 / 3
-"""The part of the time at its beginning in which caches may fill."""
-MOST_A_MINUTE: Final = 0.25
-"""MiB by which the memory may grow after that."""
+"""The first part of the time, in which caches may fill."""
+MAX_GROWTH: Final = 0.25
+"""MiB a minute by which the memory may grow after that."""
 
 _BOTS: Final = ("greedy", "random", "greedy", "random")
 _MIB: Final = 1 << 20
@@ -36,7 +36,7 @@ async def measure_growth(
 ) -> bool:
     """Print the memory of one replica every minute of bots' matches, and return whether it was level after warm-up.
 
-    So many matches are played at a time, each followed by the next, in all rule sets by turns.
+    `matches` are played at a time, each followed by the next, in all rule sets in turn.
     """
     with tempfile.TemporaryDirectory(prefix="buraco-soak-") as name:
         folder = Path(name)
@@ -52,12 +52,12 @@ async def measure_growth(
                         for _ in range(matches):
                             tasks.create_task(_play(client, numbers, seed))
                         tasks.create_task(_sample(replica))
-            moves = replica.counted()["buraco_moves_total"]
+            moves = replica.read_counters()["buraco_moves_total"]
     growth = growth_after(replica.samples, begun + WARM_UP * seconds)
-    level = growth <= MOST_A_MINUTE
+    level = growth <= MAX_GROWTH
     print(f"  {next(numbers) - matches} matches and {moves} moves; {moves / seconds:.0f} moves/s")
     print(f"  after {WARM_UP * seconds / 60:.0f} minutes the memory grew by {growth:+.2f} MiB a minute", end=": ")
-    print("level" if level else f"more than {MOST_A_MINUTE}", flush=True)
+    print("level" if level else f"more than {MAX_GROWTH}", flush=True)
     return level
 
 

@@ -1,4 +1,4 @@
-"""What the service acknowledged, and what it took."""
+"""What the service acknowledged, with times and errors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from buraco.v1 import move_pb2
 from buraco_client import BuracoError, RevisionStale
 
 _LONGEST_PAUSE: Final = 5.0
-"""In means."""
+"""In multiples of the mean."""
 
 
-class Over(Exception):
-    """The load is at its end: no more moves."""
+class LoadEnded(Exception):
+    """The load has ended: no move may begin any more."""
 
 
 class Acknowledged(NamedTuple):
@@ -36,27 +36,28 @@ class Timed(NamedTuple):
 
 
 class Ledger:
-    """The book of one load. A bot thinks for `pause` seconds on average before it moves."""
+    """Notes of one load. A bot thinks for `pause` seconds on average before it moves."""
 
     def __init__(self, pause: float, rng: random.Random) -> None:
         self.tables: dict[str, list[Acknowledged]] = {}
-        """Of every table whose creation was acknowledged, the moves that were."""
+        """By table whose creation was acknowledged, its acknowledged moves."""
         self.finished: set[str] = set()
-        """Tables whose players all saw the end of the match."""
+        """Tables whose match ended for all players."""
         self.moves: list[Timed] = []
         self.attempts: Counter[str] = Counter()
-        """Calls and moves on streams, and how each try ended."""
+        """Calls and moves on streams, by method and status, each attempt counted."""
         self.errors: Counter[str] = Counter()
-        """What bots were told in spite of the client's own tries."""
+        """Errors that reached bots in spite of the client's retries."""
         self.conflicts = 0
-        """Moves that came too late, as bots are told: another holder of the seat was faster."""
+        """Moves refused as stale, because another bot of the seat was faster."""
         self.streams = 0
-        """Streams that bots wanted; those that were opened are among the attempts."""
+        """Streams that bots asked for; each opening of one is among the attempts."""
         self.received = 0
-        """Bytes of updates on play streams, and how many moves were made on these."""
+        """Bytes of updates on play streams."""
         self.played = 0
+        """Moves made on play streams."""
         self.closing = False
-        """No more moves are begun."""
+        """Whether no move may begin any more."""
         self._pause = pause
         self._rng = rng
         self._under_way = 0
@@ -65,10 +66,10 @@ class Ledger:
     async def move(
         self, table_id: str, seat: int, moves: Sequence[move_pb2.Move], send: Callable[[], Awaitable[int]]
     ) -> int:
-        """Think, make a move by `send`, which returns its revision, and note it. Raises Over at the end."""
+        """Think, make a move by `send`, which returns its revision, and note it. Raise LoadEnded once closing."""
         await asyncio.sleep(min(self._rng.expovariate(1.0), _LONGEST_PAUSE) * self._pause)
         if self.closing:
-            raise Over
+            raise LoadEnded
         begin = time.monotonic()
         self._under_way += 1
         try:
@@ -78,27 +79,27 @@ class Ledger:
             raise
         finally:
             self._under_way -= 1
-            self._tell_when_idle()
+            self._set_idle()
         self.moves.append(Timed(begin, time.monotonic()))
         (move,) = moves
         self.tables[table_id].append(Acknowledged(revision, seat, move.SerializeToString(deterministic=True)))
         return revision
 
-    def failed(self, error: BuracoError) -> None:
-        """A bot was told of an error."""
-        self.errors[name_of(error)] += 1
+    def note_error(self, error: BuracoError) -> None:
+        """Count an error that reached a bot."""
+        self.errors[describe_error(error)] += 1
 
     async def close(self) -> None:
-        """Begin no more moves, and return when those under way are answered."""
+        """Let no move begin any more, and wait for those under way."""
         self.closing = True
-        self._tell_when_idle()
+        self._set_idle()
         await self._idle.wait()
 
-    def _tell_when_idle(self) -> None:
+    def _set_idle(self) -> None:
         if self.closing and not self._under_way:
             self._idle.set()
 
 
-def name_of(error: BuracoError) -> str:
-    """Status and reason."""
+def describe_error(error: BuracoError) -> str:
+    """Return status and reason."""
     return f"{error.code.name} {error.reason}".rstrip()

@@ -1,4 +1,4 @@
-"""Tables that bots play at, as many at a time as asked for."""
+"""Bots that play at a number of tables at a time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from buraco_client import BuracoClient, BuracoError
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_rules import PRESETS
 from tests.service.scripts import short_rules
-from tests.soak.ledger import Ledger, Over
+from tests.soak.ledger import Ledger, LoadEnded
 from tests.soak.seats import NotedSeat, play_by_calls, play_on_stream
 from tests.soak.wire import Wire
 
-TABLES_A_CLIENT: Final = 25
+TABLES_PER_CLIENT: Final = 25
 _SHORT: Final = rule_set_to_pb(short_rules(24))
 _BOTS: Final = [load(name) for name in ("random", "random", "random", "greedy")]
 _OPENED_TOGETHER: Final = 8
@@ -32,12 +32,11 @@ KINDS: Final[dict[str, tuple[tuple[Play, ...], tuple[Play, ...]]]] = {
     "mixed": ((play_on_stream,), (play_by_calls,)),
     "contested": ((play_on_stream, play_by_calls), (play_on_stream,)),
 }
-"""How the even seats of a table are played and the odd ones; of two ways in one seat each is tried by a bot of its own,
-with the same token."""
+"""By kind of table, how its even and its odd seats are played; with two ways, a seat has two bots with one token."""
 
 
 class Load:
-    """Bots at tables of the service at `target`, any name that gRPC resolves."""
+    """Bots at tables of the service at a gRPC target."""
 
     def __init__(self, target: str, ledger: Ledger, seed: str) -> None:
         self._target = target
@@ -50,21 +49,21 @@ class Load:
 
     @property
     def client(self) -> BuracoClient:
-        """Any of the clients."""
+        """One of the clients."""
         return self._clients[0]
 
     def begin(self, tables: int, kinds: Sequence[str]) -> None:
-        """Open so many tables, of these kinds in turn, and go on: where a match is over, the next table is opened."""
+        """Open and play tables of these kinds in turn; each finished one is followed by a new one."""
         wire = Wire(self._ledger.attempts)
         for number in range(tables):
-            if number % TABLES_A_CLIENT == 0:
+            if number % TABLES_PER_CLIENT == 0:
                 # Channels to the same addresses would share connections otherwise.
                 self._clients.append(BuracoClient(self._target, options={"grpc.use_local_subchannel_pool": 1}))
                 wire.observe(self._clients[-1])
-            self._tasks.append(asyncio.create_task(self._go_on(self._clients[-1], KINDS[kinds[number % len(kinds)]])))
+            self._tasks.append(asyncio.create_task(self._play_on(self._clients[-1], KINDS[kinds[number % len(kinds)]])))
 
     async def end(self) -> None:
-        """Let the moves under way be answered, and part. Raises what made a bot fail, apart from BuracoErrors."""
+        """Wait for the moves under way, and end the bots. Raise an error of a bot that is no BuracoError."""
         await self._ledger.close()
         for task in self._tasks:
             task.cancel()
@@ -78,24 +77,24 @@ class Load:
         for client in self._clients:
             await client.close()
 
-    async def _go_on(self, client: BuracoClient, ways: tuple[tuple[Play, ...], ...]) -> None:
+    async def _play_on(self, client: BuracoClient, ways: tuple[tuple[Play, ...], ...]) -> None:
         while not self._ledger.closing:
             try:
                 await self._play(client, ways)
             except* BuracoError as group:
-                for error in _leaves(group):
-                    self._ledger.failed(error)
+                for error in _flatten(group):
+                    self._ledger.note_error(error)
                 await asyncio.sleep(_AFTER_ERROR)
-            except* Over:
+            except* LoadEnded:
                 pass
 
     async def _play(self, client: BuracoClient, ways: tuple[tuple[Play, ...], ...]) -> None:
-        """One table from its opening to the end of its match."""
+        """Open a table and play its match."""
         number = self._opened
         self._opened += 1
         rng = random.Random(f"{self._seed}/{number}")
         async with self._opening:
-            seats = await self._sit_down(client, number)
+            seats = await self._open_table(client, number)
         table_id = seats[0].table_id
         async with asyncio.TaskGroup() as players:
             for seat in seats:
@@ -104,8 +103,8 @@ class Load:
                     players.create_task(play(seat, bot))
         self._ledger.finished.add(table_id)
 
-    async def _sit_down(self, client: BuracoClient, number: int) -> Sequence[NotedSeat]:
-        """A new table whose seats are all taken: of every three, one is a short deal and two are whole matches."""
+    async def _open_table(self, client: BuracoClient, number: int) -> Sequence[NotedSeat]:
+        """Create a table and join all seats. Of every three tables one plays a short deal, the others a whole match."""
         rules = _SHORT if number % 3 == 0 else PRESETS[number % len(PRESETS)].id
         table = await client.create_table(rules, 4 if number % 2 else 2, target_score=0 if number % 3 == 0 else None)
         self._ledger.tables[table.id] = []
@@ -115,8 +114,8 @@ class Load:
         ]
 
 
-def _leaves(group: BaseExceptionGroup[BuracoError]) -> list[BuracoError]:
+def _flatten(group: BaseExceptionGroup[BuracoError]) -> list[BuracoError]:
     found: list[BuracoError] = []
     for error in group.exceptions:
-        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+        found += _flatten(error) if isinstance(error, BaseExceptionGroup) else [error]
     return found

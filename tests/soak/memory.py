@@ -32,14 +32,14 @@ _OWN_CONNECTION: Final = (("grpc.use_local_subchannel_pool", 1),)
 
 
 async def measure_memory() -> None:
-    """Print what a replica on SQLite takes. For each part a new one: memory that was freed would be used again."""
+    """Print the memory of a replica on SQLite, a new one for each part, since freed memory would be used again."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     print("memory of a replica, MiB (resident)")
     async with _replica() as (replica, stub):
-        _say("idle, nothing served yet", await _resident(replica))
+        _print_row("idle, nothing served yet", await _resident(replica))
         await _play(stub, await _open(stub, _WARMING), 150)
-        _say(f"idle, after the first {_WARMING} deals", await _resident(replica))
+        _print_row(f"idle, after the first {_WARMING} deals", await _resident(replica))
         await _measure_tables(stub, replica)
     for watches, connections in ((_WATCHES, _CONNECTIONS), (_SINGLE, _SINGLE)):
         async with _replica() as (replica, stub):
@@ -62,10 +62,10 @@ async def _measure_tables(stub: Any, replica: Replica) -> None:
     before = await _resident(replica)
     await _open(stub, _DEALT)
     after = await _resident(replica)
-    _say("for 1,000 tables in the cache, just dealt", (after - before) * 1000 / _DEALT)
+    _print_row("for 1,000 tables in the cache, just dealt", (after - before) * 1000 / _DEALT)
     await _play(stub, await _open(stub, _PLAYED), _MOVES)
     whole = (await _resident(replica) - after) * 1000 / _PLAYED
-    _say(f"for 1,000 tables in the cache, after {_MOVES} moves", whole)
+    _print_row(f"for 1,000 tables in the cache, after {_MOVES} moves", whole)
 
 
 async def _measure_watches(replica: Replica, tables: Sequence[Scripted], watches: int, connections: int) -> None:
@@ -77,13 +77,13 @@ async def _measure_watches(replica: Replica, tables: Sequence[Scripted], watches
             channel = grpc.aio.insecure_channel(replica.address, options=_OWN_CONNECTION)
             calls += await _watch(await stack.enter_async_context(channel), tables, each)
         grown = await _resident(replica) - before
-        _say(f"for 1,000 watches, {each} a connection ({watches} open)", grown * 1000 / watches)
+        _print_row(f"for 1,000 watches, {each} a connection ({watches} open)", grown * 1000 / watches)
         for call in calls:
             call.cancel()
 
 
 async def _watch(channel: grpc.aio.Channel, tables: Sequence[Scripted], count: int) -> list[Any]:
-    """Watches of everybody's view that have had their first message."""
+    """Open watches of the public view, and wait for the first message of each."""
     stub: Any = table_service_pb2_grpc.TableServiceStub(channel)
     calls = [
         stub.WatchTable(table_service_pb2.WatchTableRequest(table_id=tables[number % len(tables)].id))
@@ -103,7 +103,7 @@ async def _open(stub: Any, count: int) -> list[Scripted]:
 
 
 async def _play(stub: Any, tables: list[Scripted], moves: int) -> list[Scripted]:
-    """So many moves at each table, one a call."""
+    """Make `moves` moves at each table, one in a call."""
 
     async def play_at(table: Scripted) -> None:
         for _ in range(moves):
@@ -119,7 +119,7 @@ async def _play(stub: Any, tables: list[Scripted], moves: int) -> list[Scripted]
 
 
 async def _resident(replica: Replica) -> float:
-    """MiB, once it has come to rest."""
+    """Return the resident memory in MiB, once it is stable."""
     readings: list[float] = []
     while len(readings) < 3 or max(readings[-3:]) - min(readings[-3:]) > 0.25:
         await asyncio.sleep(0.5)
@@ -128,5 +128,5 @@ async def _resident(replica: Replica) -> float:
     return readings[-1]
 
 
-def _say(what: str, mebibytes: float) -> None:
+def _print_row(what: str, mebibytes: float) -> None:
     print(f"  {what:<52}{mebibytes:>8.1f}", flush=True)

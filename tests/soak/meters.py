@@ -1,4 +1,4 @@
-"""What the server of a store has used, and what it keeps, by the store's URL."""
+"""The size of a store and the processor time of its server, by the store's URL."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from buraco_service.stores.urls import split, sqlite_file
+from buraco_service.stores.urls import split_url, sqlite_file
 from tests.bench.processes import processor_seconds
 from tests.servers import valkey
 
 
 class Reading(NamedTuple):
-    """A look at a store."""
+    """The state of a store at one time."""
 
     size: int
-    """Bytes of the tables where they are kept: in a file, in memory, in a database."""
+    """Bytes of the tables: in a file, in memory, in a database."""
     logged: int
-    """Bytes of the log that has made commits durable so far; 0 where that is not to be known."""
+    """Bytes written so far to the log that makes commits durable; 0 if not known."""
     processor: float
-    """Seconds that the server has used; 0 where the store has none."""
+    """Processor seconds of the server; 0 if the store has none."""
 
 
 class Meter(Protocol):
     """Reads one store."""
 
     async def read(self) -> Reading:
-        """How it stands now."""
+        """Return the state now."""
         ...
 
 
 class SqliteMeter:
-    """The file, once what the log holds has been copied into it."""
+    """The file, after the write-ahead log has been copied into it."""
 
     def __init__(self, rest: str) -> None:
         self._file = sqlite_file(rest)
 
     async def read(self) -> Reading:
-        """The log is used again and again, so that it does not tell what was written."""
+        """See `Meter.read`. SQLite overwrites its log, so that its size says nothing."""
         with contextlib.closing(sqlite3.connect(self._file, timeout=10)) as db:
             db.execute("PRAGMA wal_checkpoint(PASSIVE)")
             (size,) = db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
@@ -51,7 +51,7 @@ class SqliteMeter:
 
 
 class ValkeyMeter:
-    """The memory in use, and the append-only file, which must not have been rewritten meanwhile."""
+    """The memory in use, and the append-only file, which must not be rewritten between readings."""
 
     def __init__(self, rest: str) -> None:
         port = urlsplit(f"redis://{rest}").port
@@ -59,11 +59,11 @@ class ValkeyMeter:
         self._port = port
 
     async def read(self) -> Reading:
-        """Several sections of INFO."""
-        info = b"".join([valkey.command(self._port, "INFO", section) for section in ("memory", "persistence", "cpu")])
-        said = dict(re.findall(r"^(\w+):([\d.]+)\r?$", info.decode(), re.MULTILINE))
-        used = float(said["used_cpu_user"]) + float(said["used_cpu_sys"])
-        return Reading(int(said["used_memory"]), int(said.get("aof_current_size", 0)), used)
+        """See `Meter.read`."""
+        text = b"".join([valkey.command(self._port, "INFO", section) for section in ("memory", "persistence", "cpu")])
+        info = dict(re.findall(r"^(\w+):([\d.]+)\r?$", text.decode(), re.MULTILINE))
+        used = float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
+        return Reading(int(info["used_memory"]), int(info.get("aof_current_size", 0)), used)
 
 
 class PostgresMeter:
@@ -73,13 +73,13 @@ class PostgresMeter:
         self._url = f"postgresql://{rest}"
 
     async def read(self) -> Reading:
-        """Asked of the server, but for its processor time."""
+        """See `Meter.read`."""
         connection = await asyncpg.connect(self._url)
         try:
             size = await connection.fetchval("SELECT pg_database_size(current_database())")
             logged = await connection.fetchval("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint")
             backend = await connection.fetchval("SELECT pg_backend_pid()")
-            # Those that have ended are counted with the parent.
+            # Processes that have ended are counted with their parent.
             parent = _parent(backend)
             used = processor_seconds(parent, with_children=True)
             used += sum([processor_seconds(child) for child in _children(parent)])
@@ -101,9 +101,9 @@ def _children(parent: int) -> list[int]:
     return found
 
 
-def meter_of(url: str) -> Meter:
-    """What reads the store of that URL."""
-    scheme, rest = split(url)
+def make_meter(url: str) -> Meter:
+    """Return the meter for the store of a URL."""
+    scheme, rest = split_url(url)
     return _METERS[scheme](rest)
 
 

@@ -1,4 +1,4 @@
-"""Replicas of the service in processes of their own, which may be killed and come back at the same port."""
+"""Replicas in processes of their own, which can be killed and started again at the same port."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _STOP = 60.0
 
 
 class Sample(NamedTuple):
-    """The memory of a process at a time."""
+    """The memory of a replica at one time."""
 
     at: float
     resident: int
     life: int
-    """How often the replica had been started."""
+    """How often the replica had been started by then."""
 
 
 class Replica:
-    """`buraco serve`, again and again at the same address. Times are those of `time.monotonic`."""
+    """`buraco serve`, started any number of times at the same address. Times are by `time.monotonic`."""
 
     def __init__(self, folder: Path, name: str, options: tuple[str, ...], environment: dict[str, str]) -> None:
         self.name = name
@@ -46,11 +46,11 @@ class Replica:
         self._process: subprocess.Popen[str] | None = None
         self._used = 0.0
         self._used_at_start = 0.0
-        self._counted: Counter[str] = Counter()
-        self._ends: list[str] = []
+        self._counters: Counter[str] = Counter()
+        self._wrong_ends: list[str] = []
 
     def start(self) -> None:
-        """Start it and return when it serves."""
+        """Start, and return once it serves."""
         self._ready.unlink(missing_ok=True)
         ports = [address.rpartition(":")[2] for address in (self.address, self.metrics_address)]
         where = ("--port", ports[0], "--metrics-port", ports[1])
@@ -58,19 +58,19 @@ class Replica:
             self._process = service.start(
                 self._ready, *where, *self._options, environment=self._environment, output=output, log=output
             )
-        said = service.when_ready(self._process, self._ready)
-        self.address, self.metrics_address = said["address"], said["metrics_address"]
+        ready = service.when_ready(self._process, self._ready)
+        self.address, self.metrics_address = ready["address"], ready["metrics_address"]
         self.lives += 1
         self._used_at_start = processor_seconds(self._process.pid)
         self.sample()
 
     def stop(self, *, kill: bool = False) -> None:
-        """End it in order, or as a failing machine does, and return when it is gone."""
+        """End the process by SIGTERM, or with `kill` by SIGKILL, and return once it has ended."""
         if self._process is None:
             return
         self.sample()
         self._used = self.processor_seconds
-        self._counted = self.counted()
+        self._counters = self.read_counters()
         if kill:
             self._process.kill()
         else:
@@ -78,7 +78,7 @@ class Replica:
         try:
             status = self._process.wait(_STOP)
             if status != 0 and not kill:
-                self._ends.append(f"{self.name} ended with status {status} when it was told to stop")
+                self._wrong_ends.append(f"{self.name} ended with status {status} when it was stopped")
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -87,31 +87,31 @@ class Replica:
             self._process = None
 
     async def restart(self, *, kill: bool) -> None:
-        """`stop`, then `start`, while the event loop goes on."""
+        """Stop and start without blocking the event loop."""
         await asyncio.to_thread(self.stop, kill=kill)
         await asyncio.to_thread(self.start)
 
     def sample(self) -> None:
-        """Note its memory."""
+        """Note the memory of the process."""
         if self._process is not None and (resident := resident_bytes(self._process.pid)):
             self.samples.append(Sample(time.monotonic(), resident, self.lives))
 
     @property
     def processor_seconds(self) -> float:
-        """What it has used in all its lives, without what starting took."""
+        """Processor time of all its processes, without their start."""
         running = 0.0 if self._process is None else processor_seconds(self._process.pid) - self._used_at_start
         return self._used + running
 
-    def counted(self) -> Counter[str]:
-        """What its metrics have counted in all its lives, all labels of each added up. Blocks."""
+    def read_counters(self) -> Counter[str]:
+        """Return the counters in the metrics of all its processes, summed over labels. Blocks."""
         if self._process is None:
-            return self._counted
+            return self._counters
         now = {name: value for name, value in scrape(self.metrics_address).items() if name.endswith("_total")}
-        return self._counted + Counter({name: round(value) for name, value in now.items()})
+        return self._counters + Counter({name: round(value) for name, value in now.items()})
 
-    def complaints(self) -> list[str]:
-        """What it logged as errors, what it said that is no log line, and ends that were not in order."""
-        found = list(self._ends)
+    def error_lines(self) -> list[str]:
+        """Return logged errors, output that is no log line, and ends with a wrong status."""
+        found = list(self._wrong_ends)
         for line in self._log.read_text(errors="replace").splitlines():
             try:
                 harmless = json.loads(line).get("level") not in ("error", "critical")
@@ -124,7 +124,7 @@ class Replica:
 
 @contextmanager
 def running_replicas(folder: Path, store: str, count: int = 2) -> Iterator[list[Replica]]:
-    """So many replicas on one store, with one signing key."""
+    """Run `count` replicas on one store, with one signing key."""
     environment = {"BURACO_SIGNING_KEYS": f"soak:{secrets.token_hex(32)}", "BURACO_STORE": store}
     options = [f"--{name}={value}" for name, value in _LIMITS.items()]
     options += ["--log-level=warning", "--log-format=json"]

@@ -1,4 +1,4 @@
-"""The figures of one load as a table."""
+"""The figures of one load, as a table for the terminal."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ from tests.soak.replicas import Replica
 
 _MIB = 1 << 20
 _WIDTH = 1000
-# The client cancels its own streams when they have done their duty.
-_BY_OURSELVES = ("PlayTable: CANCELLED", "WatchTable: CANCELLED")
+# The client cancels its own streams when it is done with them.
+_CANCELLED = ("PlayTable: CANCELLED", "WatchTable: CANCELLED")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All that a load leaves behind."""
+    """The results of one load."""
 
     store: str
     tables_at_a_time: int
     seconds: float
     calm: float
-    """When the last fault was over, by `time.monotonic`."""
+    """When the last fault had ended, by `time.monotonic`."""
     ledger: Ledger
     faults: Faults
     replicas: Sequence[Replica]
     before: Reading
     after: Reading
     replica_seconds: float
+    """Processor time of the replicas."""
     driver_seconds: float
-    """Processor time of the replicas, and of the bots' process."""
-    counted: Counter[str]
-    """What the metrics of the replicas counted."""
+    """Processor time of the bots' process."""
+    counters: Counter[str]
+    """The counters of the replicas' metrics, summed."""
     findings: Findings
-    complaints: Sequence[str]
-    """What replicas logged as errors."""
+    error_lines: Sequence[str]
+    """Errors of the replicas; see `Replica.error_lines`."""
 
     @property
-    def faultless(self) -> bool:
-        """Whether nothing was lost, no bot was told of an error, and no replica logged one."""
-        return self.findings.faultless and not self.ledger.errors and not self.complaints
+    def has_passed(self) -> bool:
+        """Whether nothing was lost, no error reached a bot, and no replica logged one."""
+        return self.findings.has_no_loss and not self.ledger.errors and not self.error_lines
 
 
 def report(outcome: Outcome) -> str:
-    """The table, line by line."""
+    """Return the table."""
     rows = [*_rates(outcome), *_latencies(outcome), *_errors(outcome), *_memory(outcome), *_storage(outcome)]
     rows += _losses(outcome)
     width = max(len(name) for name, _ in rows)
     title = f"{outcome.store}: {outcome.tables_at_a_time} tables at a time for {outcome.seconds:.0f} s, 2 replicas"
     lines = [title, *(f"  {name:<{width}}  {value}" for name, value in rows)]
-    lines += [
-        f"  ! {line}" for line in [*outcome.findings.first[:10], *[line[:_WIDTH] for line in outcome.complaints[:3]]]
-    ]
+    problems = [*outcome.findings.problems[:10], *[line[:_WIDTH] for line in outcome.error_lines[:3]]]
+    lines += [f"  ! {problem}" for problem in problems]
     return "\n".join(lines)
 
 
 def _rates(outcome: Outcome) -> list[tuple[str, str]]:
     ledger, moves = outcome.ledger, max(1, len(outcome.ledger.moves))
-    calls = sum(count for name, count in ledger.attempts.items() if not name.endswith((": opened", *_BY_OURSELVES)))
-    kills = [fault.kill for fault in outcome.faults.struck]
+    calls = sum(count for name, count in ledger.attempts.items() if not name.endswith((": opened", *_CANCELLED)))
+    kills = [fault.kill for fault in outcome.faults.past]
     store_seconds = outcome.after.processor - outcome.before.processor
     return [
         ("replicas killed / stopped in order", f"{kills.count(True)} / {kills.count(False)}"),
@@ -83,7 +83,7 @@ def _latencies(outcome: Outcome) -> list[tuple[str, str]]:
     faults = outcome.faults
     within = [move for move in outcome.ledger.moves if faults.during(*move)]
     without = [move for move in outcome.ledger.moves if not faults.during(*move)]
-    away = sum(fault.end - fault.begin for fault in faults.struck)
+    away = sum(fault.end - fault.begin for fault in faults.past)
     return [
         ("latency of a move, ms", _quantiles(without)),
         ("… while a replica is away", f"{_quantiles(within)} ({away:.0f} s in all)"),
@@ -101,7 +101,7 @@ def _quantiles(moves: Sequence[Timed]) -> str:
 def _errors(outcome: Outcome) -> list[tuple[str, str]]:
     ledger = outcome.ledger
     opened = sum(count for name, count in ledger.attempts.items() if name.endswith(": opened"))
-    expected = (": OK", ": opened", *_BY_OURSELVES)
+    expected = (": OK", ": opened", *_CANCELLED)
     tries = {name: count for name, count in ledger.attempts.items() if not name.endswith(expected)}
     return [
         ("errors that reached a bot", _counts(ledger.errors)),
@@ -109,7 +109,7 @@ def _errors(outcome: Outcome) -> list[tuple[str, str]]:
         ("moves that came too late (contested seats)", str(ledger.conflicts)),
         (
             "lost races in the store, operations of it",
-            f"{outcome.counted['buraco_store_conflicts_total']}, {outcome.counted['buraco_store_operations_total']}",
+            f"{outcome.counters['buraco_store_conflicts_total']}, {outcome.counters['buraco_store_operations_total']}",
         ),
         ("streams opened again", str(opened - ledger.streams)),
     ]
@@ -149,5 +149,5 @@ def _losses(outcome: Outcome) -> list[tuple[str, str]]:
         ("tables", f"{findings.tables}, {findings.finished} of them finished, {findings.moves} moves"),
         ("tables lost / unsound", f"{findings.lost_tables} / {findings.unsound}"),
         ("moves lost / made twice", f"{findings.lost_moves} / {findings.doubled_moves}"),
-        ("errors in the replicas' logs", str(len(outcome.complaints))),
+        ("errors in the replicas' logs", str(len(outcome.error_lines))),
     ]

@@ -1,4 +1,4 @@
-"""Seats that note every move, and two ways for a bot to play one."""
+"""Seats that note every move in the ledger, and two ways for a bot to play one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any, Final
 
 from buraco.v1 import move_pb2, table_pb2, table_service_pb2
 from buraco_bots.bot import Bot, ask
-from buraco_bots.codec import move_from_message, move_to_message, view_from_message
 from buraco_bots.player import play_seat
 from buraco_client import BuracoError, PlaySession, PlayUpdate, RevisionStale, Seat, Update
-from tests.soak.ledger import Ledger, name_of
+from buraco_codec.moves import move_from_pb, move_to_pb
+from buraco_codec.views import view_from_pb
+from tests.soak.ledger import Ledger, describe_error
 
 _WITHIN_TURN: Final = {"drew", "took_pile", "melded", "laid_off", "wild_moved"}
 
 
 class _Session(PlaySession):
-    """A play session that notes every move and every try of it."""
+    """A play session that notes every move."""
 
     def __init__(self, seat: NotedSeat, legal_moves: bool) -> None:
         super().__init__(seat._connection, seat.table_id, seat._token, legal_moves)
@@ -42,7 +43,7 @@ class _Session(PlaySession):
         try:
             answer = await super()._exchange(*arguments)
         except BuracoError as error:
-            self._seat.ledger.attempts[f"move on a stream: {name_of(error)}"] += 1
+            self._seat.ledger.attempts[f"move on a stream: {describe_error(error)}"] += 1
             raise
         self._seat.ledger.attempts["move on a stream: OK"] += 1
         return answer
@@ -81,7 +82,7 @@ class NotedSeat(Seat):
 
 
 async def play_on_stream(seat: NotedSeat, bot: Bot) -> None:
-    """PlayTable, as bots do."""
+    """Play through PlayTable, as bots do."""
 
     def notice(update: PlayUpdate) -> None:
         seat.ledger.received += update.ByteSize()
@@ -91,16 +92,16 @@ async def play_on_stream(seat: NotedSeat, bot: Bot) -> None:
 
 
 async def play_by_calls(seat: NotedSeat, bot: Bot) -> None:
-    """WatchTable, ListLegalMoves and SubmitMoves, as frontends do."""
+    """Play through WatchTable, ListLegalMoves and SubmitMoves, as frontends do."""
     seat.ledger.streams += 1
     async with seat.watch() as watch:
         async for update in watch:
-            if _may_pass_turn(update):
+            if _can_pass_turn(update):
                 await _play_turn(seat, bot)
 
 
 async def _play_turn(seat: NotedSeat, bot: Bot) -> None:
-    """Moves for as long as the seat is to move."""
+    """Move as long as it is the seat's turn."""
     made = 0
     while True:
         legal = await seat.legal_moves()
@@ -109,16 +110,16 @@ async def _play_turn(seat: NotedSeat, bot: Bot) -> None:
         seen = await seat.view()
         if seen.revision != legal.revision:
             continue
-        move = ask(bot, view_from_message(seen.view), [move_from_message(move) for move in legal.moves], made)
+        move = ask(bot, view_from_pb(seen.view), [move_from_pb(move) for move in legal.moves], made)
         try:
-            await seat.submit([move_to_message(move)], legal.revision)
+            await seat.submit([move_to_pb(move)], legal.revision)
         except RevisionStale:
             continue
         made += 1
 
 
-def _may_pass_turn(update: Update) -> bool:
-    """Whether it may be another's turn after the update than before it."""
+def _can_pass_turn(update: Update) -> bool:
+    """Return True if the update may pass the turn to another seat."""
     if not isinstance(update, table_pb2.Events):
         return True
     return any([event.WhichOneof("event") not in _WITHIN_TURN for event in update.events])

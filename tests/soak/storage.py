@@ -1,4 +1,4 @@
-"""What tables take in a store, from the first card to the end of a match."""
+"""The size of tables in a store, from the deal to the end of a match."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.tables import Tables
 from tests.service.scripts import CLASSIC
 from tests.service.table_server import KEY
-from tests.soak.meters import Reading, meter_of
+from tests.soak.meters import Reading, make_meter
 
 _TABLES: Final = 16
 _SEATS: Final = 4
@@ -31,17 +31,17 @@ _KIB: Final = 1024
 
 
 class _Stage(NamedTuple):
-    """How far the tables are played, and how they are called then."""
+    """How far the tables are played, with a name for the report."""
 
     name: str
     reached: Callable[[TableValue, int], bool]
-    """Of a table and the moves made in its deal so far."""
+    """Return True for a table that is so far, by the moves made in its deal."""
 
 
 _STAGES: Final = (
     _Stage("seats taken, dealt", lambda table, made: True),
     _Stage("first deal, after 50 moves", lambda table, made: made >= 50),
-    _Stage("second deal, after 50 moves", lambda table, made: _deal_of(table) >= 2 and made >= 50),
+    _Stage("second deal, after 50 moves", lambda table, made: _deal_number(table) >= 2 and made >= 50),
     _Stage("match finished", lambda table, made: False),
 )
 
@@ -55,11 +55,11 @@ class _Seated(NamedTuple):
 
 
 async def measure_storage(name: str, place: Callable[[Path], AbstractContextManager[str]]) -> None:
-    """Print bytes a table and a move in one store."""
+    """Print bytes per table and per move in one store."""
     logs.configure("error")
     with tempfile.TemporaryDirectory(prefix="buraco-soak-") as folder, place(Path(folder)) as url:
         store = await open_store(url)
-        meter = meter_of(url)
+        meter = make_meter(url)
         tables = Tables(store, SeatTokens((KEY,), 3600), Metrics())
         first = last = await meter.read()
         seated = [await _seat(tables, number) for number in range(_TABLES)]
@@ -102,7 +102,7 @@ async def _seat(tables: Tables, number: int) -> _Seated:
 
 
 async def _play(tables: Tables, seated: _Seated, stage: _Stage) -> int:
-    """Up to the stage; the number of moves."""
+    """Play up to the stage, and return the number of moves."""
     total = made = in_turn = deal_number = 0
     turn = -1
     while (table := await tables.repository.get(seated.id)).state is TableState.PLAYING and table.deal is not None:
@@ -120,5 +120,5 @@ async def _play(tables: Tables, seated: _Seated, stage: _Stage) -> int:
     return total
 
 
-def _deal_of(table: TableValue) -> int:
+def _deal_number(table: TableValue) -> int:
     return 0 if table.deal is None else table.deal.match.deal_number

@@ -1,4 +1,4 @@
-"""The load test's last look finds what it is there for."""
+"""The audit of the load test finds lost, changed and repeated moves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIRST = 4
 
 
 class Kept(NamedTuple):
-    """A table in a store, and the book of what was acknowledged of it."""
+    """A table in a store, and the ledger of what was acknowledged."""
 
     store: Store
     table_id: str
@@ -53,38 +53,38 @@ async def kept(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     await store.close()
 
 
-async def test_table_as_acknowledged_is_faultless(kept: Kept) -> None:
-    """A table that holds every acknowledged move once, and no other, is faultless."""
+async def test_table_as_acknowledged_has_no_loss(kept: Kept) -> None:
+    """A table that holds every acknowledged move once, and no other, has no loss."""
     findings = await audit(kept.store, kept.ledger)
-    assert findings.faultless, findings.first
+    assert findings.has_no_loss, findings.problems
     assert (findings.tables, findings.moves) == (1, len(kept.acknowledged))
 
 
 async def test_lost_move_is_found(kept: Kept) -> None:
-    """A move that was acknowledged and is not in the table is lost, at the end as well as in another's place."""
+    """An acknowledged move that is not in the table is lost, whether it is missing or in another's place."""
     last = kept.acknowledged[-1]
     kept.acknowledged.append(last._replace(revision=last.revision + 1))
     assert (await audit(kept.store, kept.ledger)).lost_moves == 1
     kept.acknowledged[-1] = kept.acknowledged[0]._replace(seat=1)
     findings = await audit(kept.store, kept.ledger)
-    assert findings.lost_moves == 2  # not what is there, and the second for its revision
-    assert not findings.faultless
+    assert findings.lost_moves == 2  # it differs from the stored move, and its revision is acknowledged twice
+    assert not findings.has_no_loss
 
 
 async def test_move_made_twice_is_found(kept: Kept) -> None:
-    """A move in the table that nobody was answered for was made twice."""
+    """A move in the table that was not acknowledged counts as made twice."""
     del kept.acknowledged[3]
     findings = await audit(kept.store, kept.ledger)
     assert (findings.doubled_moves, findings.lost_moves) == (1, 0)
-    assert not findings.faultless
+    assert not findings.has_no_loss
 
 
 async def test_lost_table_is_found(kept: Kept) -> None:
-    """A table that was acknowledged and is not there is lost, with its moves."""
+    """An acknowledged table that is not stored is lost, with its moves."""
     kept.ledger.tables["0" * 32] = list(kept.acknowledged)
     findings = await audit(kept.store, kept.ledger)
     assert (findings.lost_tables, findings.lost_moves) == (1, len(kept.acknowledged))
-    assert not findings.faultless
+    assert not findings.has_no_loss
 
 
 async def test_state_without_history_is_found(kept: Kept) -> None:
@@ -97,4 +97,4 @@ async def test_state_without_history_is_found(kept: Kept) -> None:
     await kept.store.commit(Commit(kept.table_id, stored.revision, state, stored.status, NOW, b"", None, b""))
     findings = await audit(kept.store, kept.ledger)
     assert findings.unsound == 1
-    assert not findings.faultless
+    assert not findings.has_no_loss

@@ -1,4 +1,4 @@
-"""The load test runs, and its figures are there."""
+"""The load test runs and prints its figures."""
 
 from __future__ import annotations
 

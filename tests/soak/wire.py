@@ -1,4 +1,4 @@
-"""Every call that a client makes, its own repeats included, and how it ended."""
+"""Counts of all calls that a client makes, its own retries included, by status."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _STREAMS: Final = ("PlayTable", "WatchTable")
 
 
 class Wire:
-    """Counts into `attempts`: `method: status`, and `method: opened` for streams."""
+    """Counts calls in `attempts` as `method: status`, and opened streams as `method: opened`."""
 
     def __init__(self, attempts: Counter[str]) -> None:
         self._attempts = attempts
         self._tasks: set[asyncio.Task[None]] = set()
 
     def observe(self, client: BuracoClient) -> None:
-        """Count what this client does from now on."""
+        """Count the calls of this client from now on."""
         stub = client._connection.tables
         for method, call in list(vars(stub).items()):
-            setattr(stub, method, self._observed(method, call))
+            setattr(stub, method, self._counting(method, call))
 
-    def _observed(self, method: str, callable_: Any) -> Any:
+    def _counting(self, method: str, callable_: Any) -> Any:
         def begin(*arguments: Any, **options: Any) -> Any:
             call = callable_(*arguments, **options)
             if method in _STREAMS:

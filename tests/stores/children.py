@@ -1,6 +1,6 @@
 """Programs that the tests run in processes of their own: `python -m tests.stores.children NAME URL …`.
 
-They write what has been acknowledged to standard output, a line each, at once.
+Each prints a line to standard output, at once, for all that has been acknowledged.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from buraco_service.stores.urls import open_store
 from tests.stores.samples import create, step
 
 
-def say(*words: object) -> None:
-    """Write a line, at once."""
+def print_line(*words: object) -> None:
+    """Print a line and flush."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 
 
-async def commit_on_and_on(url: str) -> None:
-    """Commit to eight tables at once until killed; write "table revision" for every acknowledged commit."""
+async def commit_until_killed(url: str) -> None:
+    """Commit to eight tables at once until killed; print "table revision" for every acknowledged commit."""
     store = await open_store(url)
 
     async def play(table_id: str) -> None:
@@ -32,53 +32,53 @@ async def commit_on_and_on(url: str) -> None:
         revision = 1
         while True:
             revision = await store.commit(step(table_id, revision, request_id=f"request {revision + 1}"))
-            say(table_id, revision)
+            print_line(table_id, revision)
 
     await asyncio.gather(*[play(f"t{i}") for i in range(8)])
 
 
 async def race(url: str, name: str, last: str) -> None:
-    """Open the store, new or not, wait for a line, race for every revision up to `last`; write those that were won."""
+    """Open the store, wait for a line, race for every revision up to `last`, and print those that were won."""
     store = await open_store(url)
     with contextlib.suppress(TableExists):
         await create(store, "t")
-    say("ready")
+    print_line("ready")
     await asyncio.to_thread(sys.stdin.readline)
-    revision = await store.revision("t")
+    revision = await store.load_revision("t")
     while revision < int(last):
         try:
             revision = await store.commit(step("t", revision, entry=name.encode()))
         except RevisionConflict as conflict:
             revision = conflict.current
         else:
-            say(revision)
+            print_line(revision)
     await store.close()
 
 
 async def advance(url: str, table_id: str, last: str) -> None:
     """Commit to a table until it has the revision `last`."""
     store = await open_store(url)
-    for revision in range(await store.revision(table_id), int(last)):
+    for revision in range(await store.load_revision(table_id), int(last)):
         await store.commit(step(table_id, revision))
     await store.close()
 
 
-async def outgrow(url: str) -> None:
-    """Commit until no file may grow any more, then go on when it may; write what became of it."""
+async def exceed_file_size(url: str) -> None:
+    """Commit until no file may grow any more, then when it may again; print the results."""
     store = await open_store(url)
     await create(store, "t")
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, most))
     revision = await _commit_until_refused(store)
-    say("refused after", revision)
-    say("loaded", await store.revision("t"))
+    print_line("refused after", revision)
+    print_line("loaded", await store.load_revision("t"))
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-    say("went on to", await store.commit(step("t", revision, request_id="after")))
+    print_line("went on to", await store.commit(step("t", revision, request_id="after")))
     await store.close()
 
 
-async def starve(url: str) -> None:
-    """Commit what SQLite has no memory for, then what it has; write what became of it."""
+async def exceed_memory(url: str) -> None:
+    """Commit more than SQLite has memory for, then less; print the results."""
     store = await open_store(url)
     await create(store, "t")
     with contextlib.closing(sqlite3.connect(":memory:")) as db:
@@ -88,8 +88,8 @@ async def starve(url: str) -> None:
         try:
             await store.commit(refused)
         except StoreUnavailable as unavailable:
-            say(unavailable)
-    say("went on to", await store.commit(step("t", 1)))
+            print_line(unavailable)
+    print_line("went on to", await store.commit(step("t", 1)))
     await store.close()
 
 
@@ -104,10 +104,10 @@ async def _commit_until_refused(store: Store) -> int:
 
 
 async def forget_to_close(url: str) -> None:
-    """End without closing the store."""
+    """End the process without closing the store."""
     store = await open_store(url)
     await create(store, "t")
-    say("created")
+    print_line("created")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ OpenAt = Callable[[str], Awaitable[Store]]
 
 @pytest.fixture
 async def open_at() -> AsyncIterator[OpenAt]:
-    """Opens stores by their URLs. All are closed after the test."""
+    """A function that opens stores by their URLs. All are closed after the test."""
     async with contextlib.AsyncExitStack() as stack:
 
         async def open_one(url: str) -> Store:
@@ -27,7 +27,7 @@ async def open_at() -> AsyncIterator[OpenAt]:
 
 @pytest.fixture(params=["sqlite_url", "redis_url", "redis_cluster_url", "postgres_url"])
 async def store_factory(request: pytest.FixtureRequest) -> AsyncIterator[StoreFactory]:
-    """Opens stores on the same tables, like replicas; at first there are no tables. All are closed after the test."""
+    """A function that opens stores on the same tables, as replicas do, at first none. All are closed after the test."""
     url: str = request.getfixturevalue(request.param)
     opened: list[Store] = []
 

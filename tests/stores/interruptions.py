@@ -1,4 +1,4 @@
-"""Interfering with a coroutine between any two of its steps: no clock decides what is met."""
+"""Interrupt a coroutine between any two of its steps, without depending on time."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Moment = Literal["waiting", "answered"]
 
 
 class Interruption(Generic[S]):
-    """What happens once to a subject, at a step of the first coroutine that goes as far.
+    """An action on a subject, once, at a step of the first coroutine that gets there.
 
-    It happens when that has begun to wait, or before it goes on with the answer.
+    It happens when the coroutine has begun to wait, or before it gets the answer.
     """
 
     def __init__(self, step: int, moment: Moment, interfere: Callable[[S], None]) -> None:
-        self.met = False
+        self.happened = False
         self._step = step
         self._moment = moment
         self._interfere = interfere
 
     @types.coroutine
     def within(self, coroutine: Coroutine[Any, Any, T], subject: S) -> Generator[Any, Any, T]:
-        """Await a coroutine, and interfere with its subject on the way."""
+        """Await a coroutine, and interrupt it on the way."""
         step = 0
         error: BaseException | None = None
         while True:
@@ -43,6 +43,6 @@ class Interruption(Generic[S]):
             self._reach(step, "answered", subject)
 
     def _reach(self, step: int, moment: Moment, subject: S) -> None:
-        if (step, moment) == (self._step, self._moment) and not self.met:
-            self.met = True
+        if (step, moment) == (self._step, self._moment) and not self.happened:
+            self.happened = True
             self._interfere(subject)

@@ -1,4 +1,4 @@
-"""What the tests of the stores write, and how they wait."""
+"""Tables and commits for the tests of stores, and ways to wait."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ T = TypeVar("T")
 StoreFactory = Callable[[], Awaitable[Store]]
 
 PATIENCE = 60.0
-"""Seconds after which something that has to happen is taken to be lost."""
+"""Seconds after which a test gives up waiting."""
 
 
 async def soon(awaitable: Awaitable[T]) -> T:
-    """The result, or TimeoutError when it does not come."""
+    """Return the result. Raise TimeoutError if it does not come."""
     return await asyncio.wait_for(awaitable, PATIENCE)
 
 
-async def told_of(subscription: Subscription, revision: int | None) -> None:
-    """Wait until told of this revision (None: one that is not known); a newer one must not be told."""
-    told: int | None = 0
-    while told is not None and told != revision:
-        assert revision is None or told < revision
-        told = await soon(subscription.changed())
+async def wait_for_revision(subscription: Subscription, revision: int | None) -> None:
+    """Wait for a wake-up with this revision (None: not known), and check that none with a newer one comes."""
+    newest: int | None = 0
+    while newest is not None and newest != revision:
+        assert revision is None or newest < revision
+        newest = await soon(subscription.wait())
 
 
-async def until_answered(store: Store, table_id: str) -> int:
-    """The table's revision, as soon as a store in trouble answers again."""
+async def wait_until_available(store: Store, table_id: str) -> int:
+    """Wait until a store answers again, and return the table's revision."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                return await store.revision(table_id)
+                return await store.load_revision(table_id)
             except StoreUnavailable:
                 await asyncio.sleep(0.01)
 
@@ -42,7 +42,7 @@ async def until_answered(store: Store, table_id: str) -> int:
 async def create(
     store: Store, table_id: str, *, status: str = "waiting", now: float = 1000.0, request_id: str | None = None
 ) -> None:
-    """A table whose bytes all say where they belong."""
+    """Create a table with recognisable bytes."""
     await store.create(NewTable(table_id, b"state 1", status, now, b"entry 1", request_id, b"answer 1"))
 
 
@@ -59,7 +59,7 @@ def step(
     records: tuple[tuple[int, bytes], ...] = (),
     keep_log_after: int | None = None,
 ) -> Commit:
-    """A commit whose bytes all say which revision they belong to."""
+    """Return a commit with bytes that name its revision, unless others are given."""
     revision = expected_revision + 1
     return Commit(
         table_id,

@@ -1,4 +1,4 @@
-"""Stores that hold what an earlier version has written, and creates in particular."""
+"""Stores with tables of an earlier version, and answers of its creates in particular."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import asyncpg
 import pytest
 
 from buraco_service.stores.base import (
-    KEPT_REQUESTS,
+    KEPT_ANSWERS,
     PRUNE_STEP,
-    AlreadyRemembered,
+    AlreadyAnswered,
     NewTable,
-    Remembered,
     Store,
+    StoredAnswer,
     TableNotFound,
 )
-from buraco_service.stores.postgres.schema import migrate, migrations
+from buraco_service.stores.postgres.schema import apply_migrations, load_migrations
 from buraco_service.stores.redis.store import RedisStore
-from buraco_service.stores.redis.url import parse
+from buraco_service.stores.redis.url import parse_url
 from tests.faults.earlier import places
 from tests.servers.postgres import PostgresServer
 from tests.servers.valkey import Valkey
 from tests.stores.conftest import OpenAt
 from tests.stores.samples import create, step
 
-TABLES = places.tables()
+TABLES = places.load_tables()
 FAR = 9e9
 BOUND = b"\0" + b"fingerprint....." + b"answer"
 """An answer of this version."""
@@ -39,10 +39,10 @@ BOUND = b"\0" + b"fingerprint....." + b"answer"
 async def store(request: pytest.FixtureRequest, tmp_path: Path, open_at: OpenAt) -> Store:
     """A store of this version on the tables of an earlier one."""
     if request.param == "sqlite":
-        return await open_at(places.in_sqlite(tmp_path))
+        return await open_at(places.copy_to_sqlite(tmp_path))
     if request.param == "postgres":
-        return await open_at(await places.in_postgres(request.getfixturevalue("postgres_server")))
-    return await open_at(await places.in_redis(request.getfixturevalue(f"{request.param}_url")))
+        return await open_at(await places.write_to_postgres(request.getfixturevalue("postgres_server")))
+    return await open_at(await places.write_to_redis(request.getfixturevalue(f"{request.param}_url")))
 
 
 async def test_all_is_there(store: Store) -> None:
@@ -51,51 +51,51 @@ async def test_all_is_there(store: Store) -> None:
     for table in TABLES:
         stored = await store.load(table.id)
         assert stored[1:] == (table.revision, table.state, table.status, table.created_at, table.updated_at)
-        assert tuple([entry.payload for entry in await store.log(table.id, 0, 1000)]) == table.log
-        assert sorted(await store.records(table.id, 0, 1000)) == sorted(table.records)
+        assert tuple([entry.payload for entry in await store.read_log(table.id, 0, 1000)]) == table.log
+        assert sorted(await store.read_records(table.id, 0, 1000)) == sorted(table.records)
         for key, revision, answer in (table.creation, *table.requests):
-            assert await store.remembered(table.id, key) == Remembered(revision, answer)
+            assert await store.find_answer(table.id, key) == StoredAnswer(revision, answer)
 
 
 async def test_repeated_create(store: Store) -> None:
     """A create that an earlier version has answered is found by its request alone, and makes no table."""
     for table in TABLES:
-        first = Remembered(1, table.creation.answer)
-        assert await store.remembered("derived", "never", table.creation.key) == first
-        with pytest.raises(AlreadyRemembered) as caught:
+        first = StoredAnswer(1, table.creation.answer)
+        assert await store.find_answer("derived", "never", table.creation.key) == first
+        with pytest.raises(AlreadyAnswered) as caught:
             await create(store, "derived", request_id=table.creation.key)
-        assert (caught.value.table_id, caught.value.remembered) == (table.id, first)
+        assert (caught.value.table_id, caught.value.stored_answer) == (table.id, first)
     with pytest.raises(TableNotFound):
         await store.load("derived")
     await create(store, "derived", request_id="another")
-    assert await store.remembered("derived", TABLES[0].creation.key) is None
+    assert await store.find_answer("derived", TABLES[0].creation.key) is None
 
 
-async def test_create_is_remembered_to_the_end(store: Store) -> None:
-    """However long the table is played on, its create is remembered, and free when it has expired."""
+async def test_answer_of_create_is_kept(store: Store) -> None:
+    """The answer of a create is kept however long the table is played, and dropped when the table expires."""
     table = TABLES[0]
-    newest = table.revision + KEPT_REQUESTS + 2 * PRUNE_STEP
+    newest = table.revision + KEPT_ANSWERS + 2 * PRUNE_STEP
     for revision in range(table.revision, newest):
         await store.commit(step(table.id, revision, now=FAR, request_id=f"request {revision + 1}"))
-    assert await store.remembered(table.id, table.requests[0].key) is None
-    with pytest.raises(AlreadyRemembered):
+    assert await store.find_answer(table.id, table.requests[0].key) is None
+    with pytest.raises(AlreadyAnswered):
         await create(store, "derived", request_id=table.creation.key)
     await store.expire(2 * FAR, 100)
-    assert await store.remembered("derived", table.creation.key) is None
+    assert await store.find_answer("derived", table.creation.key) is None
     await create(store, "derived", request_id=table.creation.key)
-    assert await store.remembered("derived", table.creation.key) == Remembered(1, b"answer 1")
+    assert await store.find_answer("derived", table.creation.key) == StoredAnswer(1, b"answer 1")
 
 
 # ---- Redis ----
 
 
 async def _redis(url: str) -> RedisStore:
-    return await RedisStore.open(parse(url.removeprefix("redis://"), tls=False))
+    return await RedisStore.open(parse_url(url.removeprefix("redis://"), tls=False))
 
 
 async def test_nothing_is_left_of_expired_tables(valkey: Valkey, redis_url: str) -> None:
-    """The claims go with the tables."""
-    store = await _redis(await places.in_redis(redis_url))
+    """Claims are removed with their tables."""
+    store = await _redis(await places.write_to_redis(redis_url))
     assert await store.expire(FAR, 100) == len(TABLES)
     assert len(valkey.command("KEYS", f"{redis_url.partition('prefix=')[2]}*")) == 1
     await store.close()
@@ -103,25 +103,25 @@ async def test_nothing_is_left_of_expired_tables(valkey: Valkey, redis_url: str)
 
 @pytest.mark.parametrize("fixture", ["redis_url", "redis_cluster_url"])
 async def test_claim_without_its_table(request: pytest.FixtureRequest, fixture: str) -> None:
-    """A claim whose table was never made, or is another claim's, stands for nothing: the request creates its table."""
+    """A claim whose table was never made, or has another claim, has no effect: the request creates its table."""
     store = await _redis(request.getfixturevalue(fixture))
     await places.write_claim(store, "make", "mark", "never made")
     await places.write_redis(store, TABLES[0], "another mark")
     await places.write_claim(store, "remake", "mark", TABLES[0].id)
     for table_id, request_id in (("t", "make"), ("u", "remake")):
-        assert await store.remembered(table_id, request_id) is None
+        assert await store.find_answer(table_id, request_id) is None
         await create(store, table_id, request_id=request_id)
-        assert await store.remembered(table_id, request_id) == Remembered(1, b"answer 1")
+        assert await store.find_answer(table_id, request_id) == StoredAnswer(1, b"answer 1")
     await store.close()
 
 
 async def test_create_of_both_versions(redis_url: str) -> None:
-    """Where an earlier version made another table for a request that this one had answered, the first answer stays."""
+    """If an earlier version made another table for a request that this one had answered, the first answer stays."""
     store = await _redis(redis_url)
     request_id = TABLES[0].creation.key
     await create(store, "t", request_id=request_id)
     await places.write_redis(store, TABLES[0], "mark")
-    with pytest.raises(AlreadyRemembered) as caught:
+    with pytest.raises(AlreadyAnswered) as caught:
         await create(store, "t", request_id=request_id)
     assert caught.value.table_id == "t"
     await store.close()
@@ -131,8 +131,8 @@ async def test_create_of_both_versions(redis_url: str) -> None:
 
 
 async def test_earlier_program_on_sqlite(tmp_path: Path, open_at: OpenAt) -> None:
-    """Its statements for creates go on to work in a file that this version has opened, and each knows the other's."""
-    store = await open_at(places.in_sqlite(tmp_path))
+    """Its statements for creates still work in a file that this version has opened, and each knows the other's."""
+    store = await open_at(places.copy_to_sqlite(tmp_path))
     await store.create(NewTable("mine", b"state", "waiting", 1.0, b"entry", "make", BOUND))
     created = "SELECT table_id, answer FROM creations JOIN tables USING (number) WHERE request_id = ?"
     with contextlib.closing(sqlite3.connect(tmp_path / "tables.db", isolation_level=None)) as db:
@@ -146,9 +146,9 @@ async def test_earlier_program_on_sqlite(tmp_path: Path, open_at: OpenAt) -> Non
         db.execute("INSERT INTO creations VALUES (?, ?, ?)", [number, "theirs", b"their answer"])
         with pytest.raises(sqlite3.IntegrityError):
             db.execute("INSERT INTO creations VALUES (?, ?, ?)", [number, "make", b"their answer"])
-        with pytest.raises(AlreadyRemembered) as caught:
+        with pytest.raises(AlreadyAnswered) as caught:
             await create(store, "derived", request_id="theirs")
-        assert (caught.value.table_id, caught.value.remembered) == ("theirs", Remembered(1, b"their answer"))
+        assert (caught.value.table_id, caught.value.stored_answer) == ("theirs", StoredAnswer(1, b"their answer"))
         for name in ("requests", "records", "creations", "tables"):
             db.execute(f"DELETE FROM {name} WHERE number = ?", [number])  # noqa: S608 - our names
     await create(store, "derived", request_id="theirs")
@@ -160,8 +160,8 @@ def _row(found: asyncpg.Record | None) -> tuple[Any, ...]:
 
 
 async def test_earlier_program_on_postgres(postgres_server: PostgresServer, open_at: OpenAt) -> None:
-    """Its statements for creates go on to work with the rights it had, and each version knows the other's creates."""
-    url = await places.in_postgres(postgres_server, migrated=False)
+    """Its statements for creates still work with the rights it had, and each version knows the other's creates."""
+    url = await places.write_to_postgres(postgres_server, migrated=False)
     postgres_server.sql("DROP ROLE IF EXISTS earlier; CREATE ROLE earlier LOGIN")
     name = url.rpartition("/")[2].partition("?")[0]
     postgres_server.sql(
@@ -179,7 +179,7 @@ async def test_earlier_program_on_postgres(postgres_server: PostgresServer, open
     before = await role.prepare(created)
     assert _row(await before.fetchrow(table.creation.key)) == (table.id, table.creation.answer)
     owner = await asyncpg.connect(url)
-    await migrate(owner, migrations())
+    await apply_migrations(owner, load_migrations())
     await owner.close()
 
     store = await open_at(url)
@@ -188,9 +188,9 @@ async def test_earlier_program_on_postgres(postgres_server: PostgresServer, open
     assert _row(await before.fetchrow(table.creation.key)) == (table.id, table.creation.answer)
     assert _row(await role.fetchrow(*make)) == ("created", None, None)
     assert _row(await role.fetchrow(*make)) == ("remembered", "theirs", b"their answer")
-    with pytest.raises(AlreadyRemembered) as caught:
+    with pytest.raises(AlreadyAnswered) as caught:
         await create(store, "derived", request_id="theirs")
-    assert (caught.value.table_id, caught.value.remembered) == ("theirs", Remembered(1, b"their answer"))
+    assert (caught.value.table_id, caught.value.stored_answer) == ("theirs", StoredAnswer(1, b"their answer"))
     assert await role.fetchval("SELECT buraco.expire_1($1, $2, $3)", 2.0, 0, 10) == 2
     await role.close()
     await create(store, "derived", request_id="theirs")
@@ -200,7 +200,7 @@ async def test_earlier_program_on_postgres(postgres_server: PostgresServer, open
 
 async def test_creates_while_postgres_is_migrated(postgres_server: PostgresServer) -> None:
     """Of creates that go on while the migration is applied none is lost."""
-    url = await places.in_postgres(postgres_server, migrated=False)
+    url = await places.write_to_postgres(postgres_server, migrated=False)
     owner, *clients = [await asyncpg.connect(url) for _ in range(4)]
     made: list[str] = []
     going, done = asyncio.Event(), asyncio.Event()
@@ -226,7 +226,7 @@ async def test_creates_while_postgres_is_migrated(postgres_server: PostgresServe
 
     async def apply() -> None:
         await going.wait()
-        assert await migrate(owner, migrations()) == ["0002_requests_of_creates"]
+        assert await apply_migrations(owner, load_migrations()) == ["0002_requests_of_creates"]
         done.set()
 
     async with asyncio.TaskGroup() as group:

@@ -10,8 +10,8 @@ from buraco_service.stores.base import (
     PRUNE_STEP,
     LogEntry,
     NewTable,
-    Remembered,
     Store,
+    StoredAnswer,
     StoreError,
     StoreUnavailable,
 )
@@ -21,24 +21,24 @@ from tests.stores.samples import PATIENCE, advance, create, soon, step
 
 
 class Observed:
-    """Keeps what was reported."""
+    """Notes what was reported."""
 
     def __init__(self) -> None:
         self.operations: list[tuple[str, str]] = []
         self.seconds: list[float] = []
         self.watching: list[int] = []
 
-    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+    def observe_store_operation(self, operation: str, outcome: str, seconds: float) -> None:
         self.operations.append((operation, outcome))
         self.seconds.append(seconds)
 
-    def store_watchers(self, count: int) -> None:
+    def set_store_watchers(self, count: int) -> None:
         self.watching.append(count)
 
 
 @pytest.fixture
 async def inner(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    """The store that does the work."""
+    """The inner store."""
     inner = await SqliteStore.open(tmp_path / "tables.db")
     yield inner
     await inner.close()
@@ -46,7 +46,7 @@ async def inner(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 @pytest.fixture
 def observed() -> Observed:
-    """What the store under test reports."""
+    """The reports of the store under test."""
     return Observed()
 
 
@@ -59,16 +59,16 @@ def store(inner: SqliteStore, observed: Observed) -> Store:
 async def test_calls_are_passed_on(store: Store, inner: SqliteStore, observed: Observed) -> None:
     """Every call reaches the inner store with its arguments, returns its result, and is reported as "ok" in time."""
     await store.create(NewTable("t", b"state", "waiting", 1.0, b"entry", "make", b"answer", "ann"))
-    assert await inner.owned("ann", "waiting") == await store.owned("ann", "waiting") == 1
+    assert await inner.count_owned("ann", "waiting") == await store.count_owned("ann", "waiting") == 1
     assert await inner.count("waiting") == await store.count("waiting") == 1
     assert await store.commit(step("t", 1, request_id="r", records=((1, b"one"), (2, b"two")))) == 2
     assert await store.load("t") == await inner.load("t")
-    assert await store.revision("t") == 2
-    assert await store.remembered("t", "r") == Remembered(2, b"answer 2")
-    assert await store.log("t", 0, 1) == [LogEntry(1, b"entry")]
-    assert await store.records("t", 1, 1) == [(2, b"two")]
+    assert await store.load_revision("t") == 2
+    assert await store.find_answer("t", "r") == StoredAnswer(2, b"answer 2")
+    assert await store.read_log("t", 0, 1) == [LogEntry(1, b"entry")]
+    assert await store.read_records("t", 1, 1) == [(2, b"two")]
     await create(inner, "u", now=5000.0)
-    assert await store.list("waiting", 1, "t") == await inner.list("waiting", 1, "t") != []
+    assert await store.list_tables("waiting", 1, "t") == await inner.list_tables("waiting", 1, "t") != []
     assert await store.expire(3000.0, 1) == 1
     await store.ping()
     assert observed.operations == [
@@ -88,8 +88,8 @@ _FAILURES: dict[tuple[str, str], Callable[[Store], Awaitable[object]]] = {
     ("commit", "remembered"): lambda store: store.commit(step("t", 1, request_id="request 2")),
     ("commit", "not_found"): lambda store: store.commit(step("u", 1)),
     ("load", "not_found"): lambda store: store.load("u"),
-    ("log", "history_gone"): lambda store: store.log("t", 0, 1),
-    ("log", "error"): lambda store: store.log("t", 0, 0),
+    ("log", "history_gone"): lambda store: store.read_log("t", 0, 1),
+    ("log", "error"): lambda store: store.read_log("t", 0, 0),
 }
 
 
@@ -127,10 +127,10 @@ async def test_watchers_are_counted(store: Store, inner: SqliteStore, observed: 
     await create(inner, "t")
     async with store.subscribe("t") as first, store.subscribe("t") as second:
         await inner.commit(step("t", 1))
-        await soon(first.changed())
-        await soon(second.changed())
+        await soon(first.wait())
+        await soon(second.wait())
         second.wake()
-        await soon(second.changed())
+        await soon(second.wait())
     assert observed.watching == [1, 2, 1, 0]
 
 

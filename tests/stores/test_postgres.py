@@ -1,4 +1,4 @@
-"""What is particular to the PostgreSQL store while all is well: its URLs, rights, batches and locks."""
+"""The PostgreSQL store with a working server: its URLs, rights, batches and locks."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from buraco_service.stores.base import (
     StoreUrlError,
 )
 from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.postgres.connect import parse
-from buraco_service.stores.postgres.listen import notes
+from buraco_service.stores.postgres.connect import parse_url
+from buraco_service.stores.postgres.listen import parse_notification
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
-from tests.stores.samples import PATIENCE, advance, create, soon, step, told_of
+from tests.stores.samples import PATIENCE, advance, create, soon, step, wait_for_revision
 
 README = Path(__file__).parents[2] / "service/README.md"
 
@@ -44,7 +44,7 @@ async def store(postgres_url: str) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def other(postgres_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """Somebody else's connection to the same database."""
+    """A connection of another program to the same database."""
     connection = await asyncpg.connect(postgres_url)
     yield connection
     await connection.close()
@@ -70,14 +70,14 @@ async def other(postgres_url: str) -> AsyncIterator[asyncpg.Connection]:
     ],
 )
 async def test_url_that_cannot_be_used_is_refused(rest: str, message: str) -> None:
-    """A URL that names no database raises StoreUrlError, which says what is wrong and repeats no password."""
+    """A URL that names no database raises StoreUrlError, which says what is wrong and quotes no password."""
     with pytest.raises(StoreUrlError, match=message) as caught:
         await open_store(f"postgresql://{rest}")
     assert "hunter2" not in str(caught.value)
 
 
 async def test_parameters_of_libpq_are_understood(postgres_server: PostgresServer, postgres_url: str) -> None:
-    """Host, port, user and database may be parameters, the scheme may be the short one, and the name is told."""
+    """Host, port, user and database may be parameters, the scheme may be short, and the application name is sent."""
     name = postgres_url.rpartition("/")[2].partition("?")[0]
     query = f"host=127.0.0.1&port={postgres_server.port}&user=postgres&dbname={name}&application_name=table%20one"
     store = await open_store(f"postgres://?{query}&sslmode=prefer&connect_timeout=20&target_session_attrs=read-write")
@@ -97,13 +97,13 @@ async def test_parameters_of_libpq_are_understood(postgres_server: PostgresServe
 async def test_server_that_lets_nobody_in_is_unavailable(
     postgres_server: PostgresServer, user: str, database: str, parameters: str, message: str
 ) -> None:
-    """Whatever keeps the program out of the database is StoreUnavailable and says why."""
+    """Any reason why the program cannot connect is StoreUnavailable, with that reason."""
     with pytest.raises(StoreUnavailable, match=message):
         await open_store(f"postgresql://{user}@127.0.0.1:{postgres_server.port}/{database}?{parameters}")
 
 
 async def test_absent_server_is_unavailable() -> None:
-    """A port where nobody listens is StoreUnavailable at once."""
+    """A port without a server is StoreUnavailable at once."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
@@ -119,7 +119,7 @@ async def test_certificates_that_cannot_be_used_are_named(tmp_path: Path) -> Non
 
 
 async def test_silent_server_is_unavailable() -> None:
-    """A server that takes the connection and says nothing is given up after connect_timeout."""
+    """A server that accepts the connection and does not answer is StoreUnavailable after connect_timeout."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/db?sslmode=disable&connect_timeout=0.1"
         with pytest.raises(StoreUnavailable, match="in time"):
@@ -127,8 +127,8 @@ async def test_silent_server_is_unavailable() -> None:
 
 
 def test_password_is_not_shown() -> None:
-    """Where to connect to may be printed, without the password."""
-    assert "hunter2" not in repr(parse("user:hunter2@host/db?sslpassword=hunter2"))
+    """The representation of a target omits the password."""
+    assert "hunter2" not in repr(parse_url("user:hunter2@host/db?sslpassword=hunter2"))
 
 
 def test_driver_is_loaded_only_for_postgresql() -> None:
@@ -210,12 +210,12 @@ async def test_record_given_twice_is_the_later_one(store: Store) -> None:
     """Of two records of one deal in one commit the later stays."""
     await create(store, "t")
     await store.commit(step("t", 1, records=((1, b"first"), (2, b"other"), (1, b"second"))))
-    assert await store.records("t", 0, 10) == [(1, b"second"), (2, b"other")]
+    assert await store.read_records("t", 0, 10) == [(1, b"second"), (2, b"other")]
 
 
 @contextlib.contextmanager
 def trouble_with_entry(server: PostgresServer, url: str, code: str, entry: str, times: int) -> Iterator[None]:
-    """The server raises an error with this SQLSTATE when it is to write this log entry, so many times."""
+    """Make the server raise an error with this SQLSTATE for a number of attempts to write this log entry."""
     name = url.rpartition("/")[2].partition("?")[0]
     server.sql(
         "CREATE SEQUENCE troubles; CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
@@ -234,13 +234,13 @@ def trouble_with_entry(server: PostgresServer, url: str, code: str, entry: str, 
 async def test_transaction_that_may_be_tried_again_is(
     store: Store, postgres_server: PostgresServer, postgres_url: str, code: str
 ) -> None:
-    """Callers do not hear of serialization failures and deadlocks that pass."""
+    """Serialization failures and deadlocks are retried, and callers do not see them."""
     await create(store, "t")
     await create(store, "u")
     with trouble_with_entry(postgres_server, postgres_url, code, "bad", 3):
         made = await asyncio.gather(store.commit(step("t", 1, entry=b"bad")), store.commit(step("u", 1)))
     assert list(made) == [2, 2]
-    assert len(await store.log("t", 0, 10)) == 2
+    assert len(await store.read_log("t", 0, 10)) == 2
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ async def test_transaction_that_may_be_tried_again_is(
 async def test_trouble_of_the_server_is_unavailable(
     store: Store, postgres_server: PostgresServer, postgres_url: str, code: str
 ) -> None:
-    """What the server cannot do now is StoreUnavailable, and nothing of it is written."""
+    """An error of the server is StoreUnavailable, and nothing is written."""
     await create(store, "t")
     with trouble_with_entry(postgres_server, postgres_url, code, "bad", 1000):
         with pytest.raises(StoreUnavailable) as caught:
@@ -257,16 +257,16 @@ async def test_trouble_of_the_server_is_unavailable(
         assert "hidden card" not in "".join(traceback.format_exception(caught.value))
         with pytest.raises(StoreUnavailable):
             await store.create(NewTable("new", b"", "new", 1.0, b"bad", "make", b""))
-    assert await store.revision("t") == 1
-    assert await store.remembered("t", "r") is None
-    assert await store.remembered("new", "make") is None
+    assert await store.load_revision("t") == 1
+    assert await store.find_answer("t", "r") is None
+    assert await store.find_answer("new", "make") is None
     assert await store.commit(step("t", 1)) == 2
 
 
 async def test_commit_that_breaks_its_transaction_does_not_take_its_neighbours_along(
     store: Store, postgres_server: PostgresServer, postgres_url: str
 ) -> None:
-    """When one of the commits of a batch fails for a reason of its own, the others are made."""
+    """When one commit of a batch fails, the others are made."""
     ids = [f"t{i}" for i in range(10)]
     for table_id in ids:
         await create(store, table_id)
@@ -279,11 +279,11 @@ async def test_commit_that_breaks_its_transaction_does_not_take_its_neighbours_a
     assert isinstance(broken, asyncpg.RaiseError)
     assert "hidden card" not in "".join(traceback.format_exception(broken))
     assert results == [2] * 9
-    assert await store.revision("t4") == 1
+    assert await store.load_revision("t4") == 1
 
 
 async def test_last_revision_is_not_passed(store: Store, other: asyncpg.Connection) -> None:
-    """A table with the highest revision takes no more commits, and says so."""
+    """A table with the highest revision takes no further commit."""
     await create(store, "t")
     await other.execute("UPDATE buraco.tables SET revision = $1", MAX_NUMBER)
     with pytest.raises(Exception, match="as many revisions as there can be"):
@@ -296,18 +296,18 @@ async def test_last_revision_is_not_passed(store: Store, other: asyncpg.Connecti
 
 
 async def test_expiry_passes_over_tables_in_use(store: Store, other: asyncpg.Connection) -> None:
-    """A table that somebody is writing does not hold up the removal of others."""
+    """A table that is being written does not delay the removal of others."""
     await create(store, "a")
     await create(store, "b")
     async with other.transaction():
         await other.execute("SELECT FROM buraco.tables WHERE table_id = 'a' FOR UPDATE")
         assert await soon(store.expire(5000.0, 10)) == 1
-        assert await store.revision("a") == 1
+        assert await store.load_revision("a") == 1
     assert await store.expire(5000.0, 10) == 1
 
 
 async def test_commit_waits_for_the_winner_of_its_race(store: Store, other: asyncpg.Connection) -> None:
-    """A commit that meets another's unfinished one waits, and then is told the revision that it has lost to."""
+    """A commit that meets another's unfinished one waits, and then raises RevisionConflict with the new revision."""
     await create(store, "t")
     transaction = other.transaction()
     await transaction.start()
@@ -324,7 +324,7 @@ async def test_commit_waits_for_the_winner_of_its_race(store: Store, other: asyn
 async def test_lock_held_for_too_long_is_unavailable(
     postgres_server: PostgresServer, postgres_url: str, other: asyncpg.Connection
 ) -> None:
-    """A statement that the server gives up after its statement_timeout is StoreUnavailable."""
+    """A statement that the server cancels after its statement_timeout is StoreUnavailable."""
     name = postgres_url.rpartition("/")[2].partition("?")[0]
     postgres_server.sql(f"ALTER DATABASE {name} SET statement_timeout = '1500ms'")
     try:
@@ -344,23 +344,23 @@ async def test_lock_held_for_too_long_is_unavailable(
 
 
 def test_notification_names_tables_of_any_text() -> None:
-    """A payload is taken apart by lengths, so that an id may look like a part of it."""
+    """A payload is parsed by lengths, so that an id may look like a part of it."""
     odd = ["t", "1 1 x", "é\n\U0001f0cf", " "]
     payload = "".join(f"{revision} {len(table_id)} {table_id}" for revision, table_id in enumerate(odd))
-    assert list(notes(payload)) == [("t", None), ("1 1 x", 1), ("é\n\U0001f0cf", 2), (" ", 3)]
+    assert list(parse_notification(payload)) == [("t", None), ("1 1 x", 1), ("é\n\U0001f0cf", 2), (" ", 3)]
 
 
 async def test_notification_of_somebody_else_is_no_harm(store: Store, other: asyncpg.Connection) -> None:
-    """What is sent on the channel by another program is passed over, and wake-ups go on."""
+    """Notifications of another program on the channel are ignored, and wake-ups still come."""
     async with store.subscribe("t") as subscription:
         for payload in ("", "hello", "1 2", "1 x t", "-", "1 -5 t", "5 2 tt"):
             await other.execute("SELECT pg_notify('buraco', $1)", payload)
         await create(store, "t")
-        await told_of(subscription, 1)
+        await wait_for_revision(subscription, 1)
 
 
 async def test_many_changes_at_once_are_all_told(store: Store, postgres_url: str) -> None:
-    """A transaction that changes more tables than one notification can name wakes all who wait elsewhere."""
+    """A transaction that changes more tables than one notification can name wakes all subscriptions elsewhere."""
     ids = [f"{i:03}" + "\U0001f0cf" * 190 for i in range(30)]
     there = await open_store(postgres_url)
     for table_id in ids:
@@ -369,13 +369,13 @@ async def test_many_changes_at_once_are_all_told(store: Store, postgres_url: str
         waiting = [await stack.enter_async_context(there.subscribe(table_id)) for table_id in ids]
         await asyncio.gather(*[store.commit(step(table_id, 1)) for table_id in ids])
         for subscription in waiting:
-            await told_of(subscription, 2)
+            await wait_for_revision(subscription, 2)
     await there.close()
 
 
 async def test_pooler_that_loses_notifications_is_refused(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """When LISTEN has no effect, as behind a pooler in transaction mode, opening raises StoreIncompatible."""
-    monkeypatch.setattr("buraco_service.stores.postgres.listen._PROOF_SECONDS", 0.1)
+    monkeypatch.setattr("buraco_service.stores.postgres.listen._VERIFY_SECONDS", 0.1)
     add_listener = asyncpg.Connection.add_listener
 
     async def unlistened(connection: asyncpg.Connection, channel: str, callback: object) -> None:

@@ -1,4 +1,4 @@
-"""The PostgreSQL store when sessions end, the server goes away and comes back, or takes no writes."""
+"""The PostgreSQL store when sessions end, the server restarts, or takes no writes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import asyncpg
 import pytest
 
 from buraco_service.stores.base import LogEntry, RevisionConflict, Store, StoreUnavailable
-from buraco_service.stores.postgres import lanes, listen
+from buraco_service.stores.postgres import listen, pool
 from buraco_service.stores.postgres.connect import Session
 from buraco_service.stores.postgres.store import PostgresStore
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
-from tests.stores.samples import PATIENCE, create, soon, step, told_of
+from tests.stores.samples import PATIENCE, create, soon, step, wait_for_revision
 
 _OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
 
 @pytest.fixture
 async def store(postgres_url: str, postgres_server: PostgresServer) -> AsyncIterator[PostgresStore]:
-    """A store without tables. Whatever the test does to the server, it runs again afterwards."""
+    """A store without tables. The server runs again after the test."""
     store = await open_store(postgres_url)
     assert isinstance(store, PostgresStore)
     yield store
@@ -34,7 +34,7 @@ async def store(postgres_url: str, postgres_server: PostgresServer) -> AsyncIter
 
 @pytest.fixture
 async def other(postgres_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """Somebody else's connection to the same database."""
+    """A connection of another program to the same database."""
     connection = await asyncpg.connect(postgres_url)
     yield connection
     await connection.close()
@@ -47,7 +47,7 @@ def ensure_running(server: PostgresServer) -> None:
 
 
 async def works_again(store: Store) -> None:
-    """Return when the store takes writes; until then calls may only say that it is unavailable."""
+    """Wait until the store takes writes; until then calls may only raise StoreUnavailable."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
@@ -60,14 +60,14 @@ async def works_again(store: Store) -> None:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Return when the condition holds, which what else goes on brings about."""
+    """Wait until the condition holds."""
     async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 (it comes about in places that know nothing of this)
             await asyncio.sleep(0.001)
 
 
 class Players:
-    """Commit to tables of their own until told to stop; what was acknowledged is noted."""
+    """Writers that commit until stopped, each to its own table, and note what was acknowledged."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -76,7 +76,7 @@ class Players:
         self.stopping = False
 
     async def play(self, table_id: str) -> None:
-        """Commit on and on, with a repeat for what got no answer."""
+        """Commit until stopped, and repeat what got no answer."""
         acknowledged = self.acknowledged[table_id] = []
         revision = 1
         while not self.stopping:
@@ -93,12 +93,12 @@ class Players:
     async def _happened(self, table_id: str, revision: int) -> bool:
         while True:
             try:
-                return await self._store.remembered(table_id, f"request {revision}") is not None
+                return await self._store.find_answer(table_id, f"request {revision}") is not None
             except StoreUnavailable:
                 await asyncio.sleep(0.001)
 
     async def progress(self, count: int) -> None:
-        """Return when so many more commits are acknowledged."""
+        """Wait for that number of further acknowledged commits."""
         enough = self._count() + count
         await until(lambda: self._count() >= enough)
 
@@ -106,19 +106,19 @@ class Players:
         return sum(map(len, self.acknowledged.values()))
 
     async def check(self) -> None:
-        """Everything acknowledged is there, whole, and nothing is there in part."""
+        """Check that everything acknowledged is stored whole, and nothing in part."""
         for table_id, acknowledged in self.acknowledged.items():
             stored = await self._store.load(table_id)
             assert stored.state == b"state %d" % stored.revision
             assert max(acknowledged) <= stored.revision
-            log = await self._store.log(table_id, 0, 10_000)
+            log = await self._store.read_log(table_id, 0, 10_000)
             assert log == [LogEntry(made, b"entry %d" % made) for made in range(1, stored.revision + 1)]
             for made in range(max(2, stored.revision - 100), stored.revision + 1):
-                assert await self._store.remembered(table_id, f"request {made}") is not None
+                assert await self._store.find_answer(table_id, f"request {made}") is not None
 
 
 async def played_while(store: Store, trouble: Callable[[Players], Any]) -> Players:
-    """What becomes of four tables that are played at while there is trouble, and still after it."""
+    """Commit to four tables during a fault and after it, and check the result."""
     players = Players(store)
     for i in range(4):
         await create(store, f"t{i}")
@@ -136,7 +136,7 @@ async def played_while(store: Store, trouble: Callable[[Players], Any]) -> Playe
 
 
 async def test_ended_sessions_lose_no_acknowledged_commit(store: PostgresStore, other: asyncpg.Connection) -> None:
-    """When the server ends all sessions again and again, commits are whole or absent and acknowledged ones there."""
+    """When the server ends all sessions again and again, commits are whole or absent, and acknowledged ones stored."""
 
     async def end_sessions(players: Players) -> None:
         for _ in range(8):
@@ -159,26 +159,26 @@ async def test_reads_survive_the_end_of_their_session(store: PostgresStore, othe
 async def test_waiters_wake_when_their_session_was_ended(
     store: PostgresStore, other: asyncpg.Connection, postgres_url: str
 ) -> None:
-    """A change made while nobody listens is found: who waits is woken when listening begins again, and from then on."""
+    """A change made while the listener is down is found: subscriptions wake when it listens again, and from then on."""
     there = await open_store(postgres_url)
     await create(store, "t")
     async with there.subscribe("t") as subscription, store.subscribe("t") as own:
         for revision in range(1, 4):
             await store.commit(step("t", revision))
-            await told_of(subscription, revision + 1)
+            await wait_for_revision(subscription, revision + 1)
         for revision in range(4, 7):
             ended = await other.fetch(f"SELECT pid, pg_terminate_backend(pid, 5000) {_OTHERS} AND query LIKE 'LISTEN%'")
             assert len(ended) == 2
             await store.commit(step("t", revision))
-            await told_of(subscription, None)
-            await told_of(own, None)
+            await wait_for_revision(subscription, None)
+            await wait_for_revision(own, None)
     await there.close()
 
 
 async def test_listening_begins_again_whatever_went_wrong(
     store: PostgresStore, other: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error that nobody thought of does not end the attempts to listen again."""
+    """An unforeseen error does not end the attempts to listen again."""
     connect = store._listener._connect
     failures = iter([ValueError("odd"), asyncpg.RaiseError("odd"), StoreUnavailable("away")])
 
@@ -190,43 +190,43 @@ async def test_listening_begins_again_whatever_went_wrong(
     monkeypatch.setattr(store._listener, "_connect", connect_in_the_end)
     async with store.subscribe("t") as subscription:
         await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND query LIKE 'LISTEN%'")
-        await told_of(subscription, None)
+        await wait_for_revision(subscription, None)
         await create(store, "t")
-        await told_of(subscription, 1)
+        await wait_for_revision(subscription, 1)
 
 
 async def test_silent_listener_is_found(
     store: PostgresStore, other: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A listening session that answers no more is replaced, and who waits is woken."""
+    """A listening session that no longer answers is replaced, and subscriptions are woken."""
     monkeypatch.setattr(listen, "HEARTBEAT_SECONDS", 0.05)
     async with store.subscribe("t") as subscription:
         # The new session has the shorter heartbeat.
         await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS} AND query LIKE 'LISTEN%'")
-        await told_of(subscription, None)
+        await wait_for_revision(subscription, None)
         pid = await other.fetchval(f"SELECT pid {_OTHERS} AND (query LIKE 'LISTEN%' OR query = 'SELECT 1')")
         os.kill(pid, signal.SIGSTOP)
         try:
             with monkeypatch.context() as patch:
                 patch.setattr(listen, "ANSWER_SECONDS", 0.1)
-                await told_of(subscription, None)
+                await wait_for_revision(subscription, None)
         finally:
             os.kill(pid, signal.SIGCONT)
         await create(store, "t")
-        await told_of(subscription, 1)
+        await wait_for_revision(subscription, 1)
 
 
 async def test_silent_session_is_given_up(
     store: PostgresStore, other: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit that gets no answer is StoreUnavailable after a while, and the next one goes by a new connection."""
+    """A commit that gets no answer is StoreUnavailable after a while, and the next one uses a new connection."""
     await create(store, "t")
     await store.commit(step("t", 1))
     (pid,) = store._commits.pids()
     os.kill(pid, signal.SIGSTOP)
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(lanes, "CALL_SECONDS", 0.1)
+            patch.setattr(pool, "CALL_SECONDS", 0.1)
             with pytest.raises(StoreUnavailable):
                 await soon(store.commit(step("t", 2)))
         assert await soon(store.commit(step("t", 2))) == 3
@@ -235,7 +235,7 @@ async def test_silent_session_is_given_up(
     # What the silent session was told is done by now, or loses; it is not done twice.
     with pytest.raises(RevisionConflict):
         await store.commit(step("t", 2))
-    assert len(await store.log("t", 0, 10)) == await store.revision("t") == 3
+    assert len(await store.read_log("t", 0, 10)) == await store.load_revision("t") == 3
 
 
 # ---- the server goes and comes ----
@@ -245,7 +245,7 @@ async def test_silent_session_is_given_up(
 async def test_server_restarts_while_tables_are_played(
     store: PostgresStore, postgres_server: PostgresServer, mode: str
 ) -> None:
-    """Through a restart, in order or by a crash, what was acknowledged stays, and the store goes on by itself."""
+    """Through a restart, in order or by a crash, what was acknowledged stays, and the store works on by itself."""
 
     async def restart(players: Players) -> None:
         refused = players.refused
@@ -259,7 +259,7 @@ async def test_server_restarts_while_tables_are_played(
 async def test_absent_server_is_told_at_once_and_its_return_wakes(
     store: PostgresStore, postgres_server: PostgresServer, postgres_url: str
 ) -> None:
-    """Without its server a store refuses everything, and opening another fails; when it is back, waiters are woken."""
+    """Without its server a store refuses everything, and opening another fails; when it is back, subscriptions wake."""
     await create(store, "t")
     async with store.subscribe("t") as subscription:
         await asyncio.to_thread(postgres_server.stop)
@@ -270,25 +270,25 @@ async def test_absent_server_is_told_at_once_and_its_return_wakes(
                 store.commit(step("t", 1)),
                 create(store, "new"),
                 store.expire(1.0, 1),
-                store.remembered("t", "r"),
+                store.find_answer("t", "r"),
             ):
                 with pytest.raises(StoreUnavailable):
                     await soon(call)
         with pytest.raises(StoreUnavailable):
             await open_store(postgres_url)
         await asyncio.to_thread(postgres_server.start)
-        await told_of(subscription, None)
+        await wait_for_revision(subscription, None)
     await works_again(store)
     assert await store.commit(step("t", 1)) == 2
 
 
 async def test_store_can_be_closed_without_its_server(store: PostgresStore, postgres_server: PostgresServer) -> None:
-    """Closing does not wait for a server that is gone."""
+    """Closing does not wait for a server that has ended."""
     async with store.subscribe("t") as subscription:
         await asyncio.to_thread(postgres_server.stop)
         await soon(store.close())
         with pytest.raises(StoreUnavailable):
-            await subscription.changed()
+            await subscription.wait()
 
 
 # ---- no writes, no room ----
@@ -297,13 +297,13 @@ async def test_store_can_be_closed_without_its_server(store: PostgresStore, post
 async def test_read_only_database_is_unavailable(
     store: PostgresStore, other: asyncpg.Connection, postgres_server: PostgresServer, postgres_url: str
 ) -> None:
-    """Where nothing can be written, as after a failover to a standby, writes and pings fail and reads do not."""
+    """If nothing can be written, as after a failover to a standby, writes and pings fail and reads do not."""
     await create(store, "t")
     name = await other.fetchval("SELECT current_database()")
     await other.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     try:
         await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS}")
-        assert await store.revision("t") == 1
+        assert await store.load_revision("t") == 1
         for call in (store.ping(), store.commit(step("t", 1)), create(store, "u"), store.expire(5000.0, 1)):
             with pytest.raises(StoreUnavailable, match=r"read.only"):
                 await call
@@ -313,7 +313,7 @@ async def test_read_only_database_is_unavailable(
         await other.execute("SET default_transaction_read_only = off")
         await other.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
         await other.fetch(f"SELECT pg_terminate_backend(pid, 5000) {_OTHERS}")
-    assert await store.revision("t") == 1
+    assert await store.load_revision("t") == 1
     assert await store.commit(step("t", 1)) == 2
 
 
@@ -327,7 +327,7 @@ async def test_server_without_room_for_all_connections_is_used_with_fewer(
     try:
         store = await open_store(postgres_server.url(name, "few"))
         await create(store, "t")
-        assert await soon(asyncio.gather(*[store.revision("t") for _ in range(50)])) == [1] * 50
+        assert await soon(asyncio.gather(*[store.load_revision("t") for _ in range(50)])) == [1] * 50
         assert await soon(store.commit(step("t", 1))) == 2
         await store.close()
         await other.execute("ALTER ROLE few CONNECTION LIMIT 2")
@@ -339,10 +339,10 @@ async def test_server_without_room_for_all_connections_is_used_with_fewer(
 
 
 async def test_calls_do_not_queue_for_ever(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call that has waited too long for its turn is StoreUnavailable, and those after it are made."""
+    """A call that has been queued too long is StoreUnavailable, and those after it are made."""
     await create(store, "t")
     with monkeypatch.context() as patch:
-        patch.setattr(lanes, "_QUEUE_SECONDS", -1.0)
+        patch.setattr(pool, "_QUEUE_SECONDS", -1.0)
         for call in (store.load("t"), store.commit(step("t", 1))):
             with pytest.raises(StoreUnavailable, match="too busy"):
                 await call

@@ -1,4 +1,4 @@
-"""The PostgreSQL store when a connection ends at any step of a call: whatever the driver makes of it, it is the end."""
+"""The PostgreSQL store when its connection ends at any step of a call, whatever error the driver raises then."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any, Final
 import pytest
 from asyncpg import Connection
 
-from buraco_service.stores.base import AlreadyRemembered, StoreUnavailable
+from buraco_service.stores.base import AlreadyAnswered, StoreUnavailable
 from buraco_service.stores.postgres.commits import CommitBatch
 from buraco_service.stores.postgres.connect import Session
-from buraco_service.stores.postgres.lanes import Call
+from buraco_service.stores.postgres.pool import Call
 from buraco_service.stores.postgres.store import PostgresStore
 from buraco_service.stores.urls import open_store
 from tests.stores.interruptions import Interruption, Moment
@@ -36,12 +36,12 @@ async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
 
 
 def give_up(connection: Connection) -> None:
-    """End the connection here, as after too long a wait."""
+    """Terminate the connection, as after a timeout."""
     connection.terminate()
 
 
 def end_session(connection: Session) -> None:
-    """Have the server end the session, and return when its process is gone."""
+    """Make the server end the session, and wait until its process has ended."""
     process = Path(f"/proc/{connection.backend_pid}")
     with contextlib.suppress(ProcessLookupError):
         os.kill(connection.backend_pid, signal.SIGTERM)
@@ -55,7 +55,7 @@ ENDS = pytest.mark.parametrize("end", [give_up, end_session], ids=["given up", "
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, kind: Any, method: str, interruption: Interruption[Any]) -> None:
-    """Have calls of a method interrupted. Their subject is the connection: what is called, or its first argument."""
+    """Interrupt calls of a method. Their subject is the connection: what is called, or its first argument."""
     whole = getattr(kind, method)
 
     async def interrupted(first: Any, *arguments: Any) -> Any:
@@ -66,11 +66,11 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, kind: Any, method: str, interrupt
 
 
 async def begin_anew(store: PostgresStore) -> None:
-    """End all connections: new ones have prepared no statement yet, so that a call has all its steps."""
-    for lanes in (store._calls, store._commits):
-        for lane in lanes._lanes:
-            if lane._connection is not None:
-                lane._connection.terminate()
+    """Terminate all connections: a new one has prepared no statement yet, so that a call has all its steps."""
+    for pool in (store._calls, store._commits):
+        for member in pool._members:
+            if member._connection is not None:
+                member._connection.terminate()
 
 
 @ENDS
@@ -86,7 +86,7 @@ async def test_read_survives_the_end_at_any_step(
         with monkeypatch.context() as patch:
             interrupt(patch, Call, "run", interruption)
             assert (await soon(store.load("t"))).revision == 1
-        if not interruption.met:
+        if not interruption.happened:
             break
     assert number > 2
 
@@ -114,10 +114,10 @@ async def test_write_is_unavailable_at_the_end_at_any_step(
             interrupt(patch, kind, "run", interruption)
             with contextlib.suppress(StoreUnavailable):
                 await soon(write())
-        with contextlib.suppress(AlreadyRemembered):
+        with contextlib.suppress(AlreadyAnswered):
             await soon(write())
-        assert await store.revision(table) == len(await store.log(table, 0, 10)) == 1 + (kind is CommitBatch)
-        if not interruption.met:
+        assert await store.load_revision(table) == len(await store.read_log(table, 0, 10)) == 1 + (kind is CommitBatch)
+        if not interruption.happened:
             break
     assert number > 2
 
@@ -136,13 +136,13 @@ async def test_store_whose_connection_ends_while_it_begins_is_unavailable(
         with monkeypatch.context() as patch, contextlib.suppress(StoreUnavailable):
             interrupt(patch, Session, method, interruption)
             await (await soon(open_store(postgres_url))).close()
-        if not interruption.met:
+        if not interruption.happened:
             break
     assert number > 2
 
 
 async def test_mistake_on_an_open_connection_stays_itself(store: PostgresStore) -> None:
-    """What is raised while the connection is open is no fault of the store's, and costs no connection."""
+    """An error raised while the connection is open is not StoreUnavailable, and the connection stays."""
     await create(store, "t")
     before = store._calls.pids()
 

@@ -1,4 +1,4 @@
-"""`buraco migrate`, and what becomes of programs and databases of different versions."""
+"""`buraco migrate`, and programs with databases of different versions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ from click.testing import CliRunner, Result
 from buraco_service.commands.migrate import migrate as migrate_command
 from buraco_service.stores.base import StoreIncompatible
 from buraco_service.stores.postgres import schema
-from buraco_service.stores.postgres.schema import Migration, SchemaVersion, migrate, migrations, schema_version
+from buraco_service.stores.postgres.schema import (
+    Migration,
+    SchemaVersion,
+    apply_migrations,
+    load_migrations,
+    read_schema_version,
+)
 from buraco_service.stores.sqlite.schema import SCHEMA_VERSION
 from buraco_service.stores.urls import open_store
 from tests.servers.postgres import PostgresServer
 from tests.stores.samples import create
 
-NEWEST = migrations()[-1].version
+NEWEST = load_migrations()[-1].version
 # What a later version of the program might bring: something that old programs do not mind, then something they do.
 EXPAND = Migration(NEWEST + 1, "expand", 1, "ALTER TABLE buraco.tables ADD note text NOT NULL DEFAULT ''")
 CONTRACT = Migration(
@@ -31,7 +37,7 @@ CONTRACT = Migration(
 
 @pytest.fixture
 def url(postgres_server: PostgresServer) -> str:
-    """A new database without anything."""
+    """A new, empty database."""
     return postgres_server.url(postgres_server.new_database())
 
 
@@ -44,7 +50,7 @@ async def db(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 def run(*arguments: str) -> Result:
-    """`buraco migrate` with these arguments."""
+    """Run `buraco migrate` with these arguments."""
     return CliRunner().invoke(migrate_command, arguments, catch_exceptions=False)
 
 
@@ -52,7 +58,7 @@ def run(*arguments: str) -> Result:
 
 
 def test_new_database_is_made_ready(url: str) -> None:
-    """`buraco migrate` applies what is due, `--check` says by its status whether anything is."""
+    """`buraco migrate` applies what is due; the status of `--check` shows whether anything is."""
     checked = run("--store", url, "--check")
     assert (checked.exit_code, "due: 0001_tables" in checked.output) == (3, True)
     assert run("--store", url, "--check").exit_code == 3
@@ -76,7 +82,7 @@ def test_store_may_come_from_the_environment(url: str, monkeypatch: pytest.Monke
 
 
 def test_sqlite_needs_no_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For SQLite the command makes nothing, and tells the version of a file that is there."""
+    """For SQLite the command makes nothing, and prints the version of an existing file."""
     url = f"sqlite:///{tmp_path}/tables.db"
     first = run("--store", url)
     assert (first.exit_code, "no tables yet" in first.output) == (0, True)
@@ -106,13 +112,13 @@ def test_commands_run_at_once_apply_everything_once(url: str, postgres_server: P
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     outputs = [process.communicate(timeout=60)[0] for process in runs]
     assert [process.returncode for process in runs] == [0, 0, 0]
-    assert [sum(migration.name in output for output in outputs) for migration in migrations()] == [1] * NEWEST
+    assert [sum(migration.name in output for output in outputs) for migration in load_migrations()] == [1] * NEWEST
     name = url.rpartition("/")[2].partition("?")[0]
-    assert postgres_server.sql("SELECT count(*) FROM buraco.migrations", name) == str(len(migrations()))
+    assert postgres_server.sql("SELECT count(*) FROM buraco.migrations", name) == str(len(load_migrations()))
 
 
 def test_server_refuses_a_database_without_tables(url: str) -> None:
-    """`buraco serve` on a database that is not ready ends at once and names the command that makes it so."""
+    """`buraco serve` on a database that is not ready ends at once and names the command to run."""
     command = [sys.executable, "-m", "buraco_service", "serve", "--port", "0", "--metrics-port", "-1", "--store"]
     ended = subprocess.run(
         [*command, url.replace("postgres@", "postgres:hunter2@")],
@@ -130,16 +136,16 @@ def test_server_refuses_a_database_without_tables(url: str) -> None:
 
 
 def test_migrations_are_numbered_from_one() -> None:
-    """The package's migrations have the numbers 1 and up, and none asks for a program newer than itself."""
-    assert [migration.version for migration in migrations()] == list(range(1, NEWEST + 1))
-    assert all(1 <= migration.oldest_program <= migration.version for migration in migrations())
+    """The package's migrations have the numbers 1 and up, and none requires a newer program than itself."""
+    assert [migration.version for migration in load_migrations()] == list(range(1, NEWEST + 1))
+    assert all(1 <= migration.oldest_program <= migration.version for migration in load_migrations())
 
 
 async def test_migrations_at_once_in_one_process(url: str, db: asyncpg.Connection) -> None:
     """Racing migrations of several steps are applied once each, in order."""
-    known = (*migrations(), EXPAND, CONTRACT)
+    known = (*load_migrations(), EXPAND, CONTRACT)
     connections = [await asyncpg.connect(url) for _ in range(4)]
-    applied = await asyncio.gather(*[migrate(connection, known) for connection in connections])
+    applied = await asyncio.gather(*[apply_migrations(connection, known) for connection in connections])
     assert sorted(name for names in applied for name in names) == sorted(migration.name for migration in known)
     rows = await db.fetch("SELECT version, name FROM buraco.migrations ORDER BY applied_at")
     assert [tuple(row) for row in rows] == [(migration.version, migration.name) for migration in known]
@@ -148,25 +154,25 @@ async def test_migrations_at_once_in_one_process(url: str, db: asyncpg.Connectio
 
 
 async def test_replica_goes_on_while_the_schema_expands(url: str, db: asyncpg.Connection) -> None:
-    """An expanding migration lets a running replica go on and an old program start; its tables are kept."""
-    await migrate(db, migrations())
+    """An expanding migration lets a running replica work on and an old program start; its tables are kept."""
+    await apply_migrations(db, load_migrations())
     running = await open_store(url)
     await create(running, "t")
-    assert await migrate(db, (*migrations(), EXPAND)) == ["expand"]
+    assert await apply_migrations(db, (*load_migrations(), EXPAND)) == ["expand"]
     await create(running, "u")
     started = await open_store(url)
-    assert [stored.table_id for stored in await started.list(None, 10, None)] == ["t", "u"]
+    assert [stored.table_id for stored in await started.list_tables(None, 10, None)] == ["t", "u"]
     await started.close()
     await running.close()
 
 
 async def test_schema_that_is_too_new_is_refused(url: str, db: asyncpg.Connection) -> None:
     """After a contracting migration old programs neither start nor migrate, and say which version is needed."""
-    await migrate(db, (*migrations(), EXPAND, CONTRACT))
+    await apply_migrations(db, (*load_migrations(), EXPAND, CONTRACT))
     with pytest.raises(StoreIncompatible, match=f"this program knows up to {NEWEST}"):
         await open_store(url)
     with pytest.raises(StoreIncompatible, match="made for programs"):
-        await migrate(db, migrations())
+        await apply_migrations(db, load_migrations())
     for arguments in ((), ("--check",)):
         refused = await asyncio.to_thread(run, "--store", url, *arguments)
         assert refused.exit_code == 1
@@ -174,10 +180,10 @@ async def test_schema_that_is_too_new_is_refused(url: str, db: asyncpg.Connectio
 
 
 async def test_replica_that_outlives_its_schema_is_told(url: str, db: asyncpg.Connection) -> None:
-    """A replica still running after a contracting migration gets StoreIncompatible for what is gone."""
-    await migrate(db, migrations())
+    """A replica still running after a contracting migration gets StoreIncompatible for what was removed."""
+    await apply_migrations(db, load_migrations())
     running = await open_store(url)
-    await migrate(db, (*migrations(), EXPAND, CONTRACT))
+    await apply_migrations(db, (*load_migrations(), EXPAND, CONTRACT))
     with pytest.raises(StoreIncompatible, match="does not exist"):
         await create(running, "t")
     await running.close()
@@ -186,18 +192,18 @@ async def test_replica_that_outlives_its_schema_is_told(url: str, db: asyncpg.Co
 async def test_program_waits_for_the_migrations_that_it_knows(
     url: str, db: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new program refuses an old schema until it is migrated; then it finds the tables of before."""
-    await migrate(db, migrations())
+    """A new program refuses an old schema until it is migrated; then it finds the old tables."""
+    await apply_migrations(db, load_migrations())
     old = await open_store(url)
     await create(old, "t")
     await old.close()
-    known = (*migrations(), EXPAND)
-    monkeypatch.setattr(schema, "migrations", lambda: known)
+    known = (*load_migrations(), EXPAND)
+    monkeypatch.setattr(schema, "load_migrations", lambda: known)
     with pytest.raises(StoreIncompatible, match=f"has schema version {NEWEST}.*needs version {NEWEST + 1}.*migrate"):
         await open_store(url)
-    await migrate(db, known)
+    await apply_migrations(db, known)
     new = await open_store(url)
-    assert await new.revision("t") == 1
+    assert await new.load_revision("t") == 1
     await new.close()
 
 
@@ -205,6 +211,6 @@ async def test_migration_that_fails_leaves_nothing(db: asyncpg.Connection) -> No
     """A migration is applied whole or not at all; those before it stay."""
     broken = Migration(NEWEST + 1, "broken", 1, "CREATE TABLE buraco.half (a int); SELECT 1 / 0")
     with pytest.raises(asyncpg.DivisionByZeroError):
-        await migrate(db, (*migrations(), broken))
-    assert await schema_version(db) == SchemaVersion(NEWEST, migrations()[-1].oldest_program)
+        await apply_migrations(db, (*load_migrations(), broken))
+    assert await read_schema_version(db) == SchemaVersion(NEWEST, load_migrations()[-1].oldest_program)
     assert await db.fetchval("SELECT to_regclass('buraco.half')") is None

@@ -1,4 +1,4 @@
-"""What is special about the Redis store, with one server that works."""
+"""The Redis store with one working server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import uvloop
 from structlog.testing import capture_logs
 
 from buraco_service.stores.base import (
-    KEPT_REQUESTS,
+    KEPT_ANSWERS,
     PRUNE_STEP,
     NewTable,
     RevisionConflict,
@@ -28,7 +28,7 @@ from buraco_service.stores.urls import open_store
 from tests.servers.proxy import proxy
 from tests.servers.valkey import Valkey, running, wait_until
 from tests.stores.conftest import OpenAt
-from tests.stores.samples import advance, create, soon, step, told_of
+from tests.stores.samples import advance, create, soon, step, wait_for_revision
 
 # As service/README.md has them.
 PERMISSIONS = (
@@ -38,7 +38,7 @@ PERMISSIONS = (
 
 
 def keys_of(server: Valkey, url: str) -> list[bytes]:
-    """What the server holds for a URL."""
+    """Return all that the server stores for a URL."""
     prefix = url.partition("prefix=")[2]
     return sorted(server.command("KEYS", f"{prefix}*"))
 
@@ -47,7 +47,7 @@ def keys_of(server: Valkey, url: str) -> list[bytes]:
 
 
 async def test_everything_lies_under_the_prefix(valkey: Valkey, open_at: OpenAt) -> None:
-    """Stores with different prefixes on one server know nothing of each other."""
+    """Stores with different prefixes on one server do not see each other's tables."""
     one, other = await open_at(f"{valkey.url}?prefix=one:"), await open_at(f"{valkey.url}?prefix=other:")
     before = set(valkey.command("KEYS", "*"))
     await create(one, "t", request_id="make")
@@ -55,8 +55,8 @@ async def test_everything_lies_under_the_prefix(valkey: Valkey, open_at: OpenAt)
     assert {key.partition(b":")[0] for key in set(valkey.command("KEYS", "*")) - before} == {b"one"}
     with pytest.raises(TableNotFound):
         await other.load("t")
-    assert await other.remembered("t", "make", "r") is None
-    assert await other.list(None, 10, None) == []
+    assert await other.find_answer("t", "make", "r") is None
+    assert await other.list_tables(None, 10, None) == []
 
 
 async def test_expired_tables_leave_nothing_behind(valkey: Valkey, redis_url: str, open_at: OpenAt) -> None:
@@ -78,17 +78,17 @@ async def test_pruned_table_does_not_grow(valkey: Valkey, redis_url: str, open_a
     """However many commits a table has had, its log, requests and their order stay within what is kept."""
     store = await open_at(redis_url)
     await create(store, "t")
-    newest = KEPT_REQUESTS + 3 * PRUNE_STEP
+    newest = KEPT_ANSWERS + 3 * PRUNE_STEP
     for revision in range(1, newest):
         await store.commit(step("t", revision, request_id=f"request {revision + 1}", keep_log_after=revision - 10))
     keys = Keys(redis_url.partition("prefix=")[2]).of_table("t")
     assert valkey.command("LLEN", keys.log) <= 10 + PRUNE_STEP
-    assert valkey.command("HLEN", keys.requests) <= KEPT_REQUESTS + PRUNE_STEP
-    assert valkey.command("LLEN", keys.order) <= KEPT_REQUESTS + PRUNE_STEP
+    assert valkey.command("HLEN", keys.requests) <= KEPT_ANSWERS + PRUNE_STEP
+    assert valkey.command("LLEN", keys.order) <= KEPT_ANSWERS + PRUNE_STEP
 
 
 async def test_last_revision_there_can_be(valkey: Valkey, redis_url: str, open_at: OpenAt) -> None:
-    """A table at the highest revision takes no commit more, and stays as it is."""
+    """A table at the highest revision takes no further commit, and stays as it is."""
     store = await open_at(redis_url)
     await create(store, "t")
     keys = Keys(redis_url.partition("prefix=")[2]).of_table("t")
@@ -105,14 +105,14 @@ async def test_last_revision_there_can_be(valkey: Valkey, redis_url: str, open_a
 
 @pytest.mark.parametrize("limit", [1, 7, 64, 150, 1000])
 async def test_pages_over_all_buckets(redis_url: str, open_at: OpenAt, limit: int) -> None:
-    """Page by page, of any size, every table comes once and in order, although they lie in many buckets."""
+    """Page by page, of any size, every table comes once and in order, although they are in many buckets."""
     store = await open_at(redis_url)
     # One bucket has far more than its share.
     ids = [f"a{i}" for i in range(120)]
     ids += [name for name in (f"b{i}" for i in range(6000)) if bucket_of(name) == 5][:80]
     await asyncio.gather(*[create(store, name) for name in ids])
     listed: list[str] = []
-    while page := await store.list("waiting", limit, listed[-1] if listed else None):
+    while page := await store.list_tables("waiting", limit, listed[-1] if listed else None):
         listed += [stored.table_id for stored in page]
     assert listed == sorted(ids)
 
@@ -126,7 +126,7 @@ async def test_age_within_the_hour_is_looked_up(redis_url: str, open_at: OpenAt)
             await store.commit(step(f"t{i}", 1, now=3700.0))
     assert await store.expire(3650.0, 1) == 1
     with pytest.raises(TableNotFound):
-        await store.revision("t7")
+        await store.load_revision("t7")
     assert await store.expire(3650.0, 1) == 0
     assert await store.expire(3701.0, 100) == 29
 
@@ -135,13 +135,13 @@ async def test_age_within_the_hour_is_looked_up(redis_url: str, open_at: OpenAt)
 
 
 async def test_flushed_scripts_are_loaded_again(valkey: Valkey, redis_url: str, open_at: OpenAt) -> None:
-    """A server that has forgotten the scripts learns them anew, and no call notices."""
+    """A server whose scripts were flushed loads them again, and no call fails."""
     store = await open_at(redis_url)
     await create(store, "t")
     for revision in range(2, 6):
         valkey.command("SCRIPT", "FLUSH")
         await advance(store, "t", revision, revision)
-        assert len(await store.log("t", 0, 10)) == revision
+        assert len(await store.read_log("t", 0, 10)) == revision
     assert await store.expire(9000.0, 10) == 1
 
 
@@ -171,11 +171,11 @@ async def test_key_of_another_kind_is_refused(valkey: Valkey, redis_url: str, op
     for call in (store.load("other"), store.commit(step("other", 1, request_id="r"))):
         with pytest.raises(StoreIncompatible, match="not this store's"):
             await call
-    assert await store.revision("t") == 1
+    assert await store.load_revision("t") == 1
 
 
 async def test_unreachable_server(open_at: OpenAt) -> None:
-    """When nobody listens, opening raises StoreUnavailable that names the address."""
+    """When no server listens, opening raises StoreUnavailable that names the address."""
     with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1 cannot be reached"):
         await open_at("redis://127.0.0.1:1")
 
@@ -199,9 +199,9 @@ async def test_passwords(valkey: Valkey, open_at: OpenAt) -> None:
         await create(store, "t", request_id="make")
         assert await store.commit(step("t", 1)) == 2
         await store.ping()
-        assert len(await store.list("playing", 10, None)) == 1
+        assert len(await store.list_tables("playing", 10, None)) == 1
         async with store.subscribe("t") as subscription:
-            await soon(subscription.changed())
+            await soon(subscription.wait())
         assert await store.expire(9000.0, 10) == 1
         with pytest.raises(StoreUnavailable, match="WRONGPASS") as caught:
             await open_at(f"redis://ada:hunter3@127.0.0.1:{valkey.port}")
@@ -219,14 +219,14 @@ async def test_databases_are_apart(valkey: Valkey, open_at: OpenAt) -> None:
     """The path of the URL chooses a database of the server."""
     one, other = await open_at(f"{valkey.url}/1?prefix=db:"), await open_at(f"{valkey.url}/2?prefix=db:")
     await create(one, "t")
-    assert await other.list(None, 10, None) == []
+    assert await other.list_tables(None, 10, None) == []
     assert valkey.command("KEYS", "db:*") == []
     await create(other, "t")
     async with other.subscribe("t") as subscription:
-        await soon(subscription.changed())
+        await soon(subscription.wait())
         await advance(one, "t", 2, 9)
         await advance(other, "t", 2, 2)
-        assert await soon(subscription.changed()) == 2
+        assert await soon(subscription.wait()) == 2
 
 
 async def test_tls(valkey: Valkey, open_at: OpenAt, tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ async def test_tls(valkey: Valkey, open_at: OpenAt, tmp_path: Path) -> None:
         await create(store, "t")
         async with store.subscribe("t") as subscription:
             await store.commit(step("t", 1))
-            await soon(subscription.changed())
+            await soon(subscription.wait())
         for refused in (f"{url}&ca={tmp_path}/stranger.pem&cert={tmp_path}/client.pem", f"{url}&ca={tmp_path}/ca.pem"):
             with pytest.raises(StoreUnavailable):
                 await open_at(refused)
@@ -273,7 +273,7 @@ async def test_server_that_evicts_tables_is_refused(valkey: Valkey, redis_url: s
         valkey.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
         with capture_logs() as logs:
             await open_at(redis_url)
-        assert "redis would throw tables away if maxmemory were set" in [line["event"] for line in logs]
+        assert "redis would evict tables if maxmemory were set" in [line["event"] for line in logs]
         valkey.command("CONFIG", "SET", "maxmemory", "1gb")
         with pytest.raises(StoreIncompatible, match="set maxmemory-policy noeviction, not allkeys-lru"):
             await open_at(redis_url)
@@ -282,26 +282,26 @@ async def test_server_that_evicts_tables_is_refused(valkey: Valkey, redis_url: s
 
 
 async def test_configuration_may_be_secret(valkey: Valkey, open_at: OpenAt) -> None:
-    """A server that does not show its configuration, as hosted ones do, is taken as it is."""
+    """A server that does not show its configuration, as hosted ones do, is accepted."""
     valkey.command("ACL", "SETUSER", "guest", "on", ">pass", "~*", "&*", "+@all", "-config")
     try:
         with capture_logs() as logs:
             store = await open_at(f"redis://guest:pass@127.0.0.1:{valkey.port}?prefix=guest:")
-        assert [line["event"] for line in logs] == ["redis keeps its configuration to itself"]
+        assert [line["event"] for line in logs] == ["redis does not show its configuration"]
         await create(store, "t")
     finally:
         valkey.command("ACL", "DELUSER", "guest")
 
 
 async def test_configuration_may_be_unknown(tmp_path: Path, open_at: OpenAt) -> None:
-    """A server that has no command for its configuration is taken as it is, too."""
+    """A server that has no command for its configuration is accepted, too."""
     with running(tmp_path, "--rename-command", "CONFIG", "") as server, capture_logs() as logs:
         await create(await open_at(server.url), "t")
-    assert [line["event"] for line in logs] == ["redis keeps its configuration to itself"]
+    assert [line["event"] for line in logs] == ["redis does not show its configuration"]
 
 
 async def test_watching_that_is_refused_is_told(valkey: Valkey, open_at: OpenAt) -> None:
-    """When the server lets nobody listen any more, an operator is warned, and listening goes on once it may."""
+    """When the server refuses subscriptions, a warning is logged, and they are made again once it allows them."""
     valkey.command("ACL", "SETUSER", "deaf", "on", ">pass", "~*", "&*", "+@all", "-ssubscribe")
     try:
         with capture_logs() as logs:
@@ -309,12 +309,12 @@ async def test_watching_that_is_refused_is_told(valkey: Valkey, open_at: OpenAt)
             await create(store, "t")
             async with store.subscribe("t") as subscription:
                 await asyncio.to_thread(
-                    wait_until, lambda: "changes of tables are not heard for now" in [line["event"] for line in logs]
+                    wait_until, lambda: "store notifications lost" in [line["event"] for line in logs]
                 )
                 valkey.command("ACL", "SETUSER", "deaf", "+ssubscribe")
-                await soon(subscription.changed())
+                await soon(subscription.wait())
                 await store.commit(step("t", 1))
-                assert await soon(subscription.changed()) == 2
+                assert await soon(subscription.wait()) == 2
     finally:
         valkey.command("ACL", "DELUSER", "deaf")
 
@@ -323,19 +323,19 @@ async def test_watching_that_is_refused_is_told(valkey: Valkey, open_at: OpenAt)
 
 
 async def test_message_of_somebody_else_is_no_harm(valkey: Valkey, redis_url: str, open_at: OpenAt) -> None:
-    """What another program says on a table's channel breaks no connection, and changes are heard of as before."""
+    """A message of another program on a table's channel breaks no connection, and changes still wake."""
     store = await open_at(redis_url)
     channel = Keys(redis_url.partition("prefix=")[2]).of_table("t").channel
     async with store.subscribe("t") as subscription:
-        await soon(subscription.changed())
+        await soon(subscription.wait())
         listening = re.findall(rb"^id=(\d+)", valkey.command("CLIENT", "LIST", "TYPE", "PUBSUB"), re.MULTILINE)
         for message in ("hello", "-1", "1.5", b"\xff"):
             assert valkey.command("SPUBLISH", channel, message) == 1
         await create(store, "t")
-        await told_of(subscription, 1)
+        await wait_for_revision(subscription, 1)
         for revision in range(1, 10):
             await store.commit(step("t", revision))
-            await told_of(subscription, revision + 1)
+            await wait_for_revision(subscription, revision + 1)
         assert listening == re.findall(rb"^id=(\d+)", valkey.command("CLIENT", "LIST", "TYPE", "PUBSUB"), re.MULTILINE)
 
 
@@ -346,10 +346,10 @@ async def test_commit_without_its_replicas_is_not_acknowledged(valkey: Valkey, o
     await create(careless, "t")
     with pytest.raises(StoreUnavailable, match="too few replicas"):
         await careful.commit(step("t", 1))
-    assert await careful.revision("t") == 2
+    assert await careful.load_revision("t") == 2
     with pytest.raises(RevisionConflict):
         await careless.commit(step("t", 1))
-    assert len(await careful.log("t", 0, 10)) == 2
+    assert len(await careful.read_log("t", 0, 10)) == 2
 
 
 async def test_uvloop(redis_url: str) -> None:
@@ -359,10 +359,10 @@ async def test_uvloop(redis_url: str) -> None:
         store = await open_store(redis_url)
         await create(store, "t", request_id="make")
         async with store.subscribe("t") as subscription:
-            await soon(subscription.changed())
+            await soon(subscription.wait())
             await advance(store, "t", 2, 30)
-            told = await soon(subscription.changed())
-        revision = await store.revision("t")
+            told = await soon(subscription.wait())
+        revision = await store.load_revision("t")
         await store.close()
         return revision, told
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from buraco_service.stores.base import StoreUrlError
-from buraco_service.stores.redis.url import Address, parse
+from buraco_service.stores.redis.url import Address, parse_url
 from buraco_service.stores.urls import open_store
 
 
@@ -20,35 +20,35 @@ from buraco_service.stores.urls import open_store
 )
 def test_hosts(rest: str, addresses: list[tuple[str, int]]) -> None:
     """A URL names one or more servers, by name or address; the port may be left out."""
-    assert parse(rest, tls=False).addresses == tuple(Address(*address) for address in addresses)
+    assert parse_url(rest, tls=False).addresses == tuple(Address(*address) for address in addresses)
 
 
 def test_defaults() -> None:
-    """A bare host means no password, database 0, keys under `buraco:`, five seconds of patience, no TLS."""
-    place = parse("host", tls=False)
+    """A bare host means no password, database 0, keys under `buraco:`, a timeout of five seconds, no TLS."""
+    place = parse_url("host", tls=False)
     assert place[1:] == (None, None, 0, None, "buraco:", 5.0, 0)
 
 
 def test_everything_said() -> None:
     """User, password, database and parameters are taken as written, percent signs decoded."""
-    place = parse("me:p%40ss%2F:@host/3?prefix=a/b.c_d-1:&timeout=0.5&replicas=2", tls=False)
+    place = parse_url("me:p%40ss%2F:@host/3?prefix=a/b.c_d-1:&timeout=0.5&replicas=2", tls=False)
     assert place[1:] == ("me", "p@ss/:", 3, None, "a/b.c_d-1:", 0.5, 2)
 
 
 def test_password_alone() -> None:
     """A password without a user is the default user's."""
-    place = parse(":secret@host", tls=False)
+    place = parse_url(":secret@host", tls=False)
     assert (place.username, place.password) == (None, "secret")
 
 
 def test_representation_has_no_secret() -> None:
-    """What is shown of a place are its servers."""
-    assert repr(parse("me:hunter2@a,b:1/2?prefix=x:", tls=False)) == "Place(a:6379, b:1)"
+    """The representation of a place shows only its servers."""
+    assert repr(parse_url("me:hunter2@a,b:1/2?prefix=x:", tls=False)) == "Place(a:6379, b:1)"
 
 
 def test_rediss_checks_certificates() -> None:
-    """By rediss the server has to prove who it is."""
-    context = parse("host", tls=True).tls
+    """With rediss the server has to show a certificate."""
+    context = parse_url("host", tls=True).tls
     assert context is not None
     assert context.check_hostname
 
@@ -93,7 +93,7 @@ async def test_url_that_names_no_redis_is_refused(
     "rest", ["me:hunter2@", "me:hunter2@host:x", "hunter2@host", "me:hunter2@host?x=1", "me:1?hunter2=@host"]
 )
 def test_passwords_stay_secret(rest: str) -> None:
-    """What is wrong is said without quoting what may be a password."""
+    """The error does not quote what may be a password."""
     with pytest.raises(StoreUrlError) as caught:
-        parse(rest, tls=False)
+        parse_url(rest, tls=False)
     assert "hunter2" not in str(caught.value)

@@ -16,15 +16,15 @@ import pytest
 
 from buraco_service.stores.base import (
     NewTable,
-    Remembered,
     RevisionConflict,
+    StoredAnswer,
     StoreError,
     StoreIncompatible,
     StoreUnavailable,
 )
 from buraco_service.stores.limits import MAX_NUMBER
 from buraco_service.stores.sqlite import poll, writer
-from buraco_service.stores.sqlite.schema import SCHEMA_VERSION, stored_version
+from buraco_service.stores.sqlite.schema import SCHEMA_VERSION, read_schema_version
 from buraco_service.stores.sqlite.store import SqliteStore
 from tests.stores.samples import PATIENCE, advance, create, soon, step
 
@@ -33,20 +33,20 @@ NOBODY = 65534
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where the database is to be."""
+    """The file of the database."""
     return tmp_path / "tables.db"
 
 
 @pytest.fixture
 async def store(file: Path) -> AsyncIterator[SqliteStore]:
-    """A store that loses patience with other processes soon."""
+    """A store with a short timeout for other processes' locks."""
     store = await SqliteStore.open(file, busy_timeout=0.2)
     yield store
     await store.close()
 
 
 async def on_writer(store: SqliteStore, statement: str) -> int:
-    """The one number that the statement answers on the connection that writes."""
+    """Return the number that a statement on the writing connection gives."""
 
     def run(db: sqlite3.Connection) -> int:
         return int(db.execute(statement).fetchone()[0])
@@ -55,16 +55,16 @@ async def on_writer(store: SqliteStore, statement: str) -> int:
 
 
 async def assert_untouched(store: SqliteStore, table_id: str, revision: int) -> None:
-    """The table is at this revision in all its parts."""
-    assert await store.revision(table_id) == revision
+    """Check that all parts of the table are at this revision."""
+    assert await store.load_revision(table_id) == revision
     assert (await store.load(table_id)).state == b"state %d" % revision
-    assert [entry.revision for entry in await store.log(table_id, 0, 1000)] == list(range(1, revision + 1))
-    assert await store.records(table_id, 0, 10) == []
-    assert await store.remembered(table_id, f"request {revision + 1}") is None
+    assert [entry.revision for entry in await store.read_log(table_id, 0, 1000)] == list(range(1, revision + 1))
+    assert await store.read_records(table_id, 0, 10) == []
+    assert await store.find_answer(table_id, f"request {revision + 1}") is None
 
 
 def content(file: Path) -> bytes:
-    """All bytes of the file."""
+    """Return all bytes of the file."""
     return file.read_bytes()
 
 
@@ -93,12 +93,12 @@ async def test_commits_made_together_share_a_transaction(store: SqliteStore) -> 
     await asyncio.gather(*[store.commit(step(table_id, 1)) for table_id in tables])
     await store._writer.submit(lambda db: db.set_trace_callback(None), transaction=False)
     assert 1 <= statements.count("COMMIT") <= 5
-    assert {stored.revision for stored in await store.list(None, 1000, None)} == {2}
+    assert {stored.revision for stored in await store.list_tables(None, 1000, None)} == {2}
 
 
-async def test_batch_waits_for_as_many_as_came_together(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who commits alone never waits for others; of those who came together the first waits a moment for the rest."""
-    monkeypatch.setattr(writer, "_FOR_COMPANY", 3600.0)
+async def test_batch_waits_for_the_usual_size(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single writer never waits for others; after a larger batch, the first job waits a moment for more."""
+    monkeypatch.setattr(writer, "BATCH_WAIT_SECONDS", 3600.0)
     await create(store, "t")
     await create(store, "u")
     await soon(advance(store, "t", 2, 5))
@@ -111,13 +111,13 @@ async def test_batch_waits_for_as_many_as_came_together(store: SqliteStore, monk
     assert await soon(store.commit(step("u", 2))) == 3
     assert await soon(early) == 7
     assert statements.count("COMMIT") == 2
-    monkeypatch.setattr(writer, "_FOR_COMPANY", 0.001)
+    monkeypatch.setattr(writer, "BATCH_WAIT_SECONDS", 0.001)
     assert await soon(store.commit(step("t", 7))) == 8
 
 
-async def test_closing_waits_for_nobody_to_join(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_waits_for_no_more_jobs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that waits for others when the store is closed is made at once."""
-    monkeypatch.setattr(writer, "_FOR_COMPANY", 3600.0)
+    monkeypatch.setattr(writer, "BATCH_WAIT_SECONDS", 3600.0)
     store = await SqliteStore.open(file)
     await asyncio.gather(create(store, "t"), create(store, "u"))
     commit = asyncio.ensure_future(store.commit(step("t", 1)))
@@ -164,7 +164,7 @@ async def test_ordinary_commit_writes_no_index(store: SqliteStore) -> None:
     await store.commit(step("t", 2, status="playing", now=10800.0))
     await store.commit(step("t", 3, status="finished", now=10800.0))
     assert len([text for text in statements if "SET status" in text]) == 2
-    assert [stored.table_id for stored in await store.list("finished", 10, None)] == ["t"]
+    assert [stored.table_id for stored in await store.list_tables("finished", 10, None)] == ["t"]
     assert await store.expire(10800.0, 10) == 0
     assert await store.expire(10800.5, 10) == 1
 
@@ -222,7 +222,7 @@ async def test_full_disk_leaves_nothing_half_written(store: SqliteStore) -> None
         await assert_untouched(store, "t", 3)
     with pytest.raises(StoreUnavailable, match="full"):
         await store.create(NewTable("new", bytes(100_000), "waiting", 1.0, b"", "make", b""))
-    assert await store.remembered("new", "make") is None
+    assert await store.find_answer("new", "make") is None
     await on_writer(store, "PRAGMA max_page_count = 1000000")
     assert await store.commit(large) == 4
     assert len((await store.load("t")).state) == 100_000
@@ -245,7 +245,7 @@ async def test_what_does_not_fit_does_not_keep_others_out(store: SqliteStore) ->
 
 
 async def test_unforeseen_failure_in_a_batch_is_undone_alone(store: SqliteStore) -> None:
-    """A change that breaks down in the middle is rolled back, and those that shared its transaction are not."""
+    """A change that fails in the middle is rolled back, and those that share its transaction are not."""
     await create(store, "t")
     await create(store, "u")
 
@@ -293,12 +293,12 @@ async def test_transaction_left_open_is_cleaned_up(store: SqliteStore) -> None:
 
 
 async def test_last_possible_revision_is_the_end(store: SqliteStore) -> None:
-    """A table at the highest revision takes no commit more, rather than run into its neighbour's log."""
+    """A table at the highest revision takes no further commit, whose log key would be another table's."""
     await create(store, "t")
     await store._writer.submit(lambda db: db.execute("UPDATE tables SET revision = ?", (MAX_NUMBER,)))
     with pytest.raises(StoreError, match="as many revisions"):
         await store.commit(step("t", MAX_NUMBER))
-    assert await store.revision("t") == MAX_NUMBER
+    assert await store.load_revision("t") == MAX_NUMBER
 
 
 # ---- files ----
@@ -313,7 +313,7 @@ async def test_tables_are_there_after_reopening(file: Path) -> None:
     assert os.listdir(file.parent) == [file.name]  # noqa: PTH208 (pathlib is not for coroutines)
     store = await SqliteStore.open(file)
     await assert_untouched(store, "t", 10)
-    assert await store.remembered("t", "make") == Remembered(1, b"answer 1")
+    assert await store.find_answer("t", "make") == StoredAnswer(1, b"answer 1")
     await store.close()
 
 
@@ -323,7 +323,7 @@ async def test_new_file_may_be_opened_by_many_at_once(tmp_path: Path) -> None:
         file = tmp_path / f"{attempt}.db"
         stores = await soon(asyncio.gather(*[SqliteStore.open(file) for _ in range(8)]))
         await create(stores[0], "t")
-        assert [await store.revision("t") for store in stores] == [1] * 8
+        assert [await store.load_revision("t") for store in stores] == [1] * 8
         for store in stores:
             await store.close()
 
@@ -337,7 +337,7 @@ async def test_new_file_may_be_opened_by_many_at_once(tmp_path: Path) -> None:
     ],
 )
 async def test_unknown_schema_is_refused(file: Path, statements: str, message: str) -> None:
-    """A newer or foreign database is not opened, and not touched."""
+    """A newer or foreign database is not opened, and not changed."""
     await (await SqliteStore.open(file)).close()
     with contextlib.closing(sqlite3.connect(file)) as db:
         db.execute(statements)
@@ -345,12 +345,12 @@ async def test_unknown_schema_is_refused(file: Path, statements: str, message: s
     with pytest.raises(StoreIncompatible, match=f"^{re.escape(str(file))} .*{message}"):
         await SqliteStore.open(file)
     with pytest.raises(StoreIncompatible, match=f"^{re.escape(str(file))} .*{message}"):
-        stored_version(file)
+        read_schema_version(file)
     assert content(file) == before
 
 
 async def test_database_of_another_program_is_refused(file: Path) -> None:
-    """A database with any other tables in it is not taken over: not even its journal mode changes."""
+    """A database with any other tables in it is refused: not even its journal mode changes."""
     with contextlib.closing(sqlite3.connect(file)) as db:
         db.execute("CREATE TABLE tables (theirs)")
         db.commit()
@@ -361,7 +361,7 @@ async def test_database_of_another_program_is_refused(file: Path) -> None:
 
 
 async def test_file_that_is_no_database_is_refused(file: Path) -> None:
-    """Anything else than a database is not opened, and not touched."""
+    """A file that is no database is not opened, and not changed."""
     diary = b"Dear diary, " * 1000
     await asyncio.to_thread(file.write_bytes, diary)
     with pytest.raises(StoreIncompatible, match="not a database"):
@@ -377,7 +377,7 @@ async def test_missing_directory_is_reported(tmp_path: Path) -> None:
 
 
 async def test_locked_file_is_reported_at_opening(store: SqliteStore, file: Path) -> None:
-    """Opening waits for another process's lock no longer than it is told to."""
+    """Opening waits for another process's lock no longer than its timeout."""
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="locked"):
@@ -401,7 +401,7 @@ def as_plain_user() -> Iterator[None]:
 
 @pytest.mark.parametrize("directory_mode", [0o555, 0o777])
 async def test_read_only_file_is_reported(directory_mode: int) -> None:
-    """A file that cannot be written is unavailable from the start, and as good as before when it can be again."""
+    """A file that cannot be written is unavailable from the start, and works as before once it can be."""
     with tempfile.TemporaryDirectory() as name:  # pytest's own directories can be entered by their owner alone
         directory, file = Path(name), Path(name, "tables.db")
         store = await SqliteStore.open(file)
@@ -423,24 +423,24 @@ async def test_read_only_file_is_reported(directory_mode: int) -> None:
 async def test_commits_nobody_waits_for_are_made_and_announced(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commits whose tasks are all cancelled while they are queued are written, wake watchers, and harm no thread."""
+    """Commits whose tasks are all cancelled while queued are written, wake subscriptions, and harm no thread."""
     monkeypatch.setattr(poll, "POLL_INTERVAL", 3600.0)
     await create(store, "t")
     async with store.subscribe("t") as subscription:
-        await soon(subscription.changed())  # the first look wakes everybody
+        await soon(subscription.wait())  # the first look wakes everybody
         commits = [asyncio.ensure_future(store.commit(step("t", revision))) for revision in range(1, 50)]
         await asyncio.sleep(0)
         for commit in commits:
             commit.cancel()
         results = await asyncio.gather(*commits, return_exceptions=True)
         assert {type(result) for result in results} == {asyncio.CancelledError}
-        while await store.revision("t") < 50:
-            await soon(subscription.changed())
+        while await store.load_revision("t") < 50:
+            await soon(subscription.wait())
     await assert_untouched(store, "t", 50)
 
 
 async def test_cancelled_opening_leaves_no_thread(file: Path) -> None:
-    """An opening that is cancelled at any point ends what it has begun."""
+    """An opening that is cancelled at any point leaves no thread behind."""
     before = set(threading.enumerate())
     for turns in range(12):
         opening = asyncio.ensure_future(SqliteStore.open(file))
@@ -455,7 +455,7 @@ async def test_cancelled_opening_leaves_no_thread(file: Path) -> None:
 
 
 def test_event_loop_that_ends_early_harms_nothing(file: Path) -> None:
-    """A loop that is gone before its store is closed leaves the file whole for the next."""
+    """An event loop that ends before its store is closed leaves the file whole for the next."""
 
     async def leave_at_once() -> None:
         store = await SqliteStore.open(file)
@@ -466,8 +466,8 @@ def test_event_loop_that_ends_early_harms_nothing(file: Path) -> None:
 
     async def look() -> None:
         store = await SqliteStore.open(file)
-        revision = await store.revision("t")  # the thread left behind may still be writing
-        log = await store.log("t", 0, 1000)
+        revision = await store.load_revision("t")  # the thread left behind may still be writing
+        log = await store.read_log("t", 0, 1000)
         assert [entry.revision for entry in log] == list(range(1, len(log) + 1))
         assert len(log) >= revision
         await store.close()
@@ -484,24 +484,24 @@ async def test_own_commits_are_announced_without_polling(store: SqliteStore, mon
     monkeypatch.setattr(poll, "POLL_INTERVAL", 3600.0)
     await create(store, "t")
     async with store.subscribe("t") as subscription:
-        await soon(subscription.changed())  # the first look wakes everybody
+        await soon(subscription.wait())  # the first look wakes everybody
         for revision in range(1, 5):
             await store.commit(step("t", revision))
-            await soon(subscription.changed())
+            await soon(subscription.wait())
         await store.expire(1e9, 1)
-        await soon(subscription.changed())
+        await soon(subscription.wait())
 
 
 async def test_own_commits_do_not_count_as_foreign(store: SqliteStore) -> None:
-    """The data version looked at changes with other connections' commits and not with the store's own."""
+    """The data version that is polled changes with other connections' commits and not with the store's own."""
     await create(store, "t")
     before = await on_writer(store, "PRAGMA data_version")
     await advance(store, "t", 2, 5)
     assert await on_writer(store, "PRAGMA data_version") == before
 
 
-async def test_nobody_looks_when_nobody_waits(store: SqliteStore) -> None:
-    """Looking for others' commits begins with the first subscription and ends with the last."""
+async def test_polling_needs_subscriptions(store: SqliteStore) -> None:
+    """Polling for others' commits begins with the first subscription and ends with the last."""
     looks = 0
     look = poll.ForeignCommits._look
 
@@ -517,9 +517,9 @@ async def test_nobody_looks_when_nobody_waits(store: SqliteStore) -> None:
         assert looks == 0
         async with store.subscribe("t"):
             for _ in range(3):
-                await store.revision("t")
+                await store.load_revision("t")
                 await store.ping()
             assert looks > 0
-        task = store._foreign._task
+        task = store._foreign_commits._task
         assert task is not None
         await soon(asyncio.wait([task]))

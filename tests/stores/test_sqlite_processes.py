@@ -1,4 +1,4 @@
-"""The SQLite store in several processes on one file, some of which die."""
+"""The SQLite store in several processes on one file, some of which are killed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from buraco_service.stores.base import LogEntry, Remembered
+from buraco_service.stores.base import LogEntry, StoredAnswer
 from buraco_service.stores.sqlite.store import SqliteStore
 from tests.stores.samples import create, soon
 
@@ -20,13 +20,13 @@ Launch = Callable[..., Awaitable[Process]]
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where the database is to be."""
+    """The file of the database."""
     return tmp_path / "tables.db"
 
 
 @pytest.fixture
 async def launch(file: Path) -> AsyncIterator[Launch]:
-    """Starts a program of `children.py` on the file; what still runs after the test is killed."""
+    """Starts a program of `children.py` on the file; those still running after the test are killed."""
     children: list[Process] = []
 
     async def start(program: str, *arguments: str) -> Process:
@@ -43,21 +43,21 @@ async def launch(file: Path) -> AsyncIterator[Launch]:
 
 
 async def line(child: Process) -> str:
-    """The next line the child writes."""
+    """Return the next line that the child prints."""
     assert child.stdout is not None
     return (await soon(child.stdout.readline())).decode().rstrip("\n")
 
 
 async def ended(child: Process) -> list[str]:
-    """The lines the child writes until it ends, which it does well."""
+    """Return the lines that the child prints until it ends with status 0."""
     output, _ = await soon(child.communicate())
     assert child.returncode == 0
     return output.decode().splitlines()
 
 
 async def test_acknowledged_commits_survive_kill(launch: Launch, file: Path) -> None:
-    """After kill -9 every acknowledged revision is there, with its log entry and its remembered request."""
-    child = await launch("commit_on_and_on")
+    """After kill -9 every acknowledged revision is there, with its log entry and its stored answer."""
+    child = await launch("commit_until_killed")
     assert child.stdout is not None
     lines = [await line(child) for _ in range(400)]
     child.kill()
@@ -75,10 +75,10 @@ async def test_acknowledged_commits_survive_kill(launch: Launch, file: Path) -> 
         # At most the one commit under way may have been written and not acknowledged.
         assert revisions[-1] <= stored.revision <= revisions[-1] + 1
         assert stored.state == b"state %d" % stored.revision
-        log = await store.log(table_id, 0, 10_000)
+        log = await store.read_log(table_id, 0, 10_000)
         assert log == [LogEntry(made, b"entry %d" % made) for made in range(1, stored.revision + 1)]
         for made in range(max(2, stored.revision - 50), stored.revision + 1):
-            assert await store.remembered(table_id, f"request {made}") == Remembered(made, b"answer %d" % made)
+            assert await store.find_answer(table_id, f"request {made}") == StoredAnswer(made, b"answer %d" % made)
     await store.close()
 
 
@@ -99,12 +99,12 @@ async def test_processes_win_every_revision_once(launch: Launch, file: Path) -> 
             won[revision] = name.encode()
     assert sorted(won) == list(range(2, last + 1))
     store = await SqliteStore.open(file)
-    assert {entry.revision: entry.payload for entry in await store.log("t", 1, last)} == won
+    assert {entry.revision: entry.payload for entry in await store.read_log("t", 1, last)} == won
     await store.close()
 
 
 async def test_commits_of_another_process_are_seen(launch: Launch, file: Path) -> None:
-    """Who watches a table gets all revisions that another process makes, in order."""
+    """A subscription sees all revisions that another process makes, in order."""
     store = await SqliteStore.open(file)
     await create(store, "t")
     last = 60
@@ -112,10 +112,10 @@ async def test_commits_of_another_process_are_seen(launch: Launch, file: Path) -
     async with store.subscribe("t") as subscription:
         child = await launch("advance", "t", str(last))
         while len(seen) < last:
-            entries = await store.log("t", len(seen), 1000)
+            entries = await store.read_log("t", len(seen), 1000)
             seen += [entry.revision for entry in entries]
             if not entries:
-                await soon(subscription.changed())
+                await soon(subscription.wait())
     assert seen == list(range(1, last + 1))
     assert await ended(child) == []
     await store.close()
@@ -123,25 +123,25 @@ async def test_commits_of_another_process_are_seen(launch: Launch, file: Path) -
 
 async def test_file_that_may_not_grow_is_reported(launch: Launch, file: Path) -> None:
     """When the system refuses to write, the refused commit is wholly absent, and the same store goes on afterwards."""
-    refused, loaded, went_on = await ended(await launch("outgrow"))
+    refused, loaded, went_on = await ended(await launch("exceed_file_size"))
     revision = int(refused.removeprefix("refused after "))
     assert 1 < revision < 1000
     assert loaded == f"loaded {revision}"
     assert went_on == f"went on to {revision + 1}"
     store = await SqliteStore.open(file)
-    assert await store.revision("t") == revision + 1
-    assert [entry.revision for entry in await store.log("t", 0, 1000)] == list(range(1, revision + 2))
-    assert await store.remembered("t", f"request {revision + 1}") is None
-    assert await store.remembered("t", "after") == Remembered(revision + 1, b"answer %d" % (revision + 1))
+    assert await store.load_revision("t") == revision + 1
+    assert [entry.revision for entry in await store.read_log("t", 0, 1000)] == list(range(1, revision + 2))
+    assert await store.find_answer("t", f"request {revision + 1}") is None
+    assert await store.find_answer("t", "after") == StoredAnswer(revision + 1, b"answer %d" % (revision + 1))
     await store.close()
 
 
 async def test_memory_that_runs_out_is_reported(launch: Launch, file: Path) -> None:
     """A commit that SQLite has no memory for is StoreUnavailable and wholly absent, and the same store goes on."""
-    assert await ended(await launch("starve")) == [f"SQLite: {file}: out of memory"] * 2 + ["went on to 2"]
+    assert await ended(await launch("exceed_memory")) == [f"SQLite: {file}: out of memory"] * 2 + ["went on to 2"]
     store = await SqliteStore.open(file)
-    assert [entry.revision for entry in await store.log("t", 0, 10)] == [1, 2]
-    assert await store.records("t", 0, 10) == []
+    assert [entry.revision for entry in await store.read_log("t", 0, 10)] == [1, 2]
+    assert await store.read_records("t", 0, 10) == []
     await store.close()
 
 
@@ -149,5 +149,5 @@ async def test_process_ends_although_its_store_is_open(launch: Launch, file: Pat
     """A process that forgets to close its store ends all the same, and what it wrote is there."""
     assert await ended(await launch("forget_to_close")) == ["created"]
     store = await SqliteStore.open(file)
-    assert await store.revision("t") == 1
+    assert await store.load_revision("t") == 1
     await store.close()

@@ -41,7 +41,7 @@ async def test_absolute_url_names_a_file_anywhere(tmp_path: Path) -> None:
     await create(store, "t")
     await store.close()
     store = await open_store(url)
-    assert await store.revision("t") == 1
+    assert await store.load_revision("t") == 1
     await store.close()
 
 

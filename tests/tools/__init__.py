@@ -1,1 +1,1 @@
-"""What the Makefile runs to keep files in step with the code."""
+"""Programs that write generated files: `make generate` runs them."""

@@ -1,4 +1,4 @@
-"""Part of `make readme`: computes the tables of deploy/CAPACITY.md from deploy/capacity.toml."""
+"""Part of `make generate`: computes the tables of deploy/CAPACITY.md from deploy/capacity.toml."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Figures = Mapping[str, Any]
 
 
 class Size:
-    """What so many live tables need, whatever the store."""
+    """What a number of live tables needs, with any store."""
 
     def __init__(self, figures: Figures, tables: int) -> None:
         model, limits, service, memory = (figures[name] for name in ("model", "limits", "service", "memory"))
         self.tables = tables
         self.moves = tables / model["seconds_a_move"]
-        """A second, at the peak."""
+        """Moves a second, at the peak."""
         self.moves_a_day = self.moves * model["mean_load"] * _DAY
         self.matches_a_day = self.moves_a_day / model["moves_a_match"]
         self.streams = tables * (model["players"] + model["spectators"])
@@ -49,7 +49,7 @@ class Size:
 
 
 class Need:
-    """What so many live tables need of one store."""
+    """What a number of live tables needs of one store."""
 
     def __init__(self, figures: Figures, store: Figures, size: Size) -> None:
         limits = figures["limits"]
@@ -66,18 +66,18 @@ class Need:
 
 
 def _servers(store: Figures, moves: float, gib: float) -> tuple[int, int]:
-    """The fewest deployments, and then servers, that hold what is kept and take all moves. A server has whole parts."""
+    """Return the fewest deployments, and then servers, for the data and the moves. A server has whole parts."""
     parts = store["parts"]
     for deployments in count(1):
         for servers in range(1, parts + 1):
             fullest = ceil(parts / servers) / parts / deployments
             if moves * fullest <= store["most_moves"] and gib * fullest <= store.get("gib_each", gib):
                 return deployments, deployments * servers
-    raise AssertionError("endless")
+    raise AssertionError("count() does not end")
 
 
 def tables(figures: Figures) -> dict[str, str]:
-    """The tables of the document by the name of their mark."""
+    """Return the tables of the document by the name of their mark."""
     sizes = [Size(figures, number) for number in figures["model"]["tables"]]
     made = {"measured": _measured(figures), "memory": _memory(figures["memory"]), "replicas": _replicas(sizes)}
     for name, store in figures["store"].items():
@@ -85,8 +85,8 @@ def tables(figures: Figures) -> dict[str, str]:
     return made
 
 
-def written(text: str, figures: Figures) -> str:
-    """The document with its tables computed. Raises KeyError for a mark that stands for no table."""
+def fill_in(text: str, figures: Figures) -> str:
+    """Return the document with its tables computed. Raise KeyError for a mark without a table."""
     made = tables(figures)
     return re.sub(
         r"<!-- (\w+) -->\n.*?<!-- /\1 -->",
@@ -109,7 +109,8 @@ def _measured(figures: Figures) -> str:
         ("moves a second that one server is planned for", lambda store: f"{store['most_moves']:,}"),
     ]
     return _table(
-        ["", *[store["title"] for store in stores]], [[name, *[tell(store) for store in stores]] for name, tell in rows]
+        ["", *[store["title"] for store in stores]],
+        [[name, *[value_of(store) for store in stores]] for name, value_of in rows],
     )
 
 
@@ -177,8 +178,8 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Replace what stands between the marks."""
-    DOCUMENT.write_text(written(DOCUMENT.read_text(), tomllib.loads(FIGURES.read_text())))
+    """Replace the tables of the document."""
+    DOCUMENT.write_text(fill_in(DOCUMENT.read_text(), tomllib.loads(FIGURES.read_text())))
 
 
 if __name__ == "__main__":

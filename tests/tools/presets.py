@@ -1,4 +1,4 @@
-"""The table of the presets in protos/RULES.md: their options as the code has them."""
+"""The table of the presets in protos/RULES.md, from the code."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from buraco.v1 import rule_set_pb2
 from buraco_rules import PRESETS, OpeningMinimum
 
 
-def presets_table() -> str:
-    """One row an option, in the contract's order; one column a preset."""
+def format_presets_table() -> str:
+    """Return a row for each option, in the order of the contract, with a column for each preset."""
     options = [
         field.name for field in rule_set_pb2.RuleSet.DESCRIPTOR.fields if field.name not in {"id", "display_name"}
     ]

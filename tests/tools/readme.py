@@ -1,18 +1,18 @@
-"""Part of `make readme`: writes the tables of documents that the code declares."""
+"""Part of `make generate`: writes the tables of documents that the code declares."""
 
 from pathlib import Path
 
-from buraco_service.configuration.specs import settings_table
-from tests.tools.presets import presets_table
+from buraco_service.configuration.specs import format_settings_table
+from tests.tools.presets import format_presets_table
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
-    """Replace what stands between the marks."""
+    """Replace the tables between the marks."""
     for page, mark, table in (
-        ("service/README.md", "settings", settings_table()),
-        ("protos/RULES.md", "presets", presets_table()),
+        ("service/README.md", "settings", format_settings_table()),
+        ("protos/RULES.md", "presets", format_presets_table()),
     ):
         before, begin, rest = (ROOT / page).read_text().partition(f"<!-- {mark} -->\n")
         _, end, after = rest.partition(f"<!-- /{mark} -->")

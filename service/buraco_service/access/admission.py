@@ -92,7 +92,7 @@ class Admission:
         if denied is not None:
             raise denied
         self._open[kind].enter(call.peer)
-        call.let_in = True
+        call.admitted = True
         if self._rate is not None and kind is Kind.STREAM:
             call.charge = partial(self._charge, call.peer)
 
@@ -102,7 +102,7 @@ class Admission:
 
     def message_came(self, call: CallContext) -> None:
         """Note that the message of a call has come, or the first of its stream."""
-        if self._unsent[call.kind].discard(call) and call.let_in and call.kind < Kind.PROBE:
+        if self._unsent[call.kind].discard(call) and call.admitted and call.kind < Kind.PROBE:
             call.served = True
             self._served += 1
 
@@ -111,7 +111,7 @@ class Admission:
         self._unsent[call.kind].discard(call)
         if call.served:
             self._served -= 1
-        if call.let_in:
+        if call.admitted:
             self._open[call.kind].leave(call.peer)
 
     def end_overdue(self) -> None:

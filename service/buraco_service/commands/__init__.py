@@ -1,1 +1,1 @@
-"""What is started: the commands of `buraco` that are the service's, and the worker of a supervisor."""
+"""The commands of `buraco` that belong to the service, and the program of a worker."""

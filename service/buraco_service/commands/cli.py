@@ -1,6 +1,6 @@
 """The command `buraco`: a group whose subcommands are entry points, imported only when they are called.
 
-So a command works wherever its own dependencies are installed, whatever the others need.
+So a command works wherever its own dependencies are installed.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ class LazyGroup(click.Group):
     """A group that finds its subcommands in the entry-point group `buraco.commands`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, sorted."""
+        """Return the names of the commands, sorted."""
         return sorted(_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name, or a stand-in that tells what to install."""
+        """Return the command of this name, or one that fails with what to install; None if there is no such name."""
         found = _commands().get(cmd_name)
         if found is None:
             return None
         try:
             command = found.load()
         except ModuleNotFoundError as error:
-            return _not_installed(cmd_name, found, error.name)
+            return _create_missing_command(cmd_name, found, error.name)
         if not isinstance(command, click.Command):
-            raise TypeError(f"the entry point {found.value} is no click command")
+            raise TypeError(f"the entry point {found.value} is not a click command")
         return command
 
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def distribution_version() -> str:
-    """The version of the installed distribution."""
+    """Return the version of the installed distribution."""
     return version(DISTRIBUTION)
 
 
@@ -49,10 +49,10 @@ def _commands() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
 
 
-def _not_installed(name: str, point: EntryPoint, module: str | None) -> click.Command:
-    """Stands in for a command whose dependencies are missing: tells what to install, and with which extra.
+def _create_missing_command(name: str, point: EntryPoint, module: str | None) -> click.Command:
+    """Return a command that fails with what to install, and with which extra.
 
-    By the path of a checkout or a wheel: the distribution is on no index, and its name there might be somebody else's.
+    The message names a checkout or a wheel: the distribution is on no index, and its name there may be another's.
     """
     extra = "server" if point.module.startswith("buraco_service") else "bots"
     message = f"not installed here (no module {module}): pip install '.[{extra}]' in a checkout, or 'WHEEL[{extra}]'"

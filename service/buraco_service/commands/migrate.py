@@ -1,4 +1,4 @@
-"""`buraco migrate`: brings the store's schema up to date, before the replicas that need it are started."""
+"""`buraco migrate`: brings the store's schema up to date before the replicas that need it start."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ CHECK_FAILED = 3
 def migrate(store: str | None, check: bool) -> None:
     """Bring the schema of the store up to date.
 
-    Run it before the replicas of a new version are started, with a role that may make tables; as often as you like, and
-    by as many as like to. Replicas of the version before go on meanwhile. Only PostgreSQL needs it.
+    Run it before the replicas of a new version start, with a role that may create tables. It may be repeated, also by
+    several at once, and replicas of the version before keep serving. Only PostgreSQL needs it.
     """
     try:
         url = load_store(os.environ, store)

@@ -1,7 +1,7 @@
 """One worker of `buraco serve --workers N`: `python -m buraco_service.commands.worker NUMBER DESCRIPTOR`.
 
-Only the supervisor starts it. The settings come from the environment alone; the descriptor is the line to the
-supervisor, which is told what an operator has to know if the worker cannot start.
+Only the supervisor starts it. The settings come from the environment alone; the descriptor is its socket to the
+supervisor, which reports to the operator why a worker cannot start.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 
-from buraco_service.commands.serve import run_until_told
+from buraco_service.commands.serve import run_until_stopped
 from buraco_service.configuration.loading import SettingsError, load
 from buraco_service.observing import logs
 from buraco_service.observing.tracing import TracingError
@@ -20,19 +20,19 @@ from buraco_service.workers.link import WorkerLink
 
 
 def main(number: int, descriptor: int) -> int:
-    """Serves until told to stop; returns the exit status."""
+    """Serve until stopped; return the exit status."""
     link = WorkerLink(socket.socket(fileno=descriptor))
     try:
         settings = load(os.environ, {})
-        link.watch(settings.drain_grace)
+        link.stop_with_supervisor(settings.drain_grace)
         logs.configure(settings.log_level, settings.log_format, settings.table_id_in_logs, worker=number)
-        run_until_told(settings, link)
+        run_until_stopped(settings, link)
     except (SettingsError, StartError, StoreError, TracingError) as error:
-        link.failed(str(error))
+        link.report_failure(str(error))
         return 1
     finally:
         logs.flush()
-    link.finish()
+    link.report_metrics()
     return 0
 
 

@@ -1,1 +1,1 @@
-"""The settings: how they are declared, written, read and checked."""
+"""The settings: their declarations, and how they are parsed and checked."""

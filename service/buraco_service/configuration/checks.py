@@ -1,27 +1,23 @@
-"""Which settings go together, and those that are read from files that other settings name."""
+"""Reads the key files that settings name, and checks the settings that depend on each other."""
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from buraco_service.access.tls import TlsError
-from buraco_service.configuration import kinds
+from buraco_service.configuration.key_lists import API_KEYS, SIGNING_KEYS, KeyList
 from buraco_service.configuration.settings import Settings
 
-_KEY_FILES: Final[dict[str, Callable[[Path], Any]]] = {
-    "signing_keys": kinds.signing_keys_of_file,
-    "api_keys": kinds.api_keys_of_file,
-}
+_KEY_LISTS: Final[dict[str, KeyList[Any]]] = {"signing_keys": SIGNING_KEYS, "api_keys": API_KEYS}
 
 
-def completed(settings: Settings, *, given: frozenset[str], broken: frozenset[str]) -> tuple[Settings, list[str]]:
-    """The settings with the keys of their files, and what is wrong with them as a whole.
+def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[str]) -> tuple[Settings, list[str]]:
+    """Return the settings with the keys of their files, and the problems of settings that depend on each other.
 
-    `given` names the settings that have a value of their own, `broken` those whose value could not be read.
+    `given` are the names of the settings with a value of their own, `invalid` of those whose value is not valid.
     """
     problems: list[str] = []
-    for name, read in _KEY_FILES.items():
+    for name, key_list in _KEY_LISTS.items():
         path: Path | None = getattr(settings, f"{name}_file")
         variable = f"BURACO_{name.upper()}"
         if path is None:
@@ -29,28 +25,28 @@ def completed(settings: Settings, *, given: frozenset[str], broken: frozenset[st
         if name in given:
             problems.append(f"{variable} and {variable}_FILE are both given: give one")
         try:
-            settings = dataclasses.replace(settings, **{name: read(path)})
+            keys: Any = key_list.read(path)
+            settings = dataclasses.replace(settings, **{name: keys})
         except ValueError as error:
             problems.append(f"{variable}_FILE {error}")
     if settings.mode == "production":
-        problems += _secrets_missing(settings, given | broken)
-    if "tls" not in broken:
-        problems += _tls_problems(settings)
+        problems += _check_production(given | invalid)
+    if "tls" not in invalid:
+        problems += _check_tls(settings)
     return settings, problems
 
 
-def _secrets_missing(settings: Settings, said: frozenset[str]) -> list[str]:
-    """What production mode does not do without."""
+def _check_production(set_names: frozenset[str]) -> list[str]:
     problems = []
-    if not said & {"signing_keys", "signing_keys_file"}:
+    if not set_names & {"signing_keys", "signing_keys_file"}:
         problems.append("BURACO_SIGNING_KEYS or BURACO_SIGNING_KEYS_FILE is needed in production mode")
-    if "tls" not in said:
+    if "tls" not in set_names:
         problems.append("BURACO_TLS is needed in production mode: tls, mtls, or off where something in front encrypts")
     return problems
 
 
-def _tls_problems(settings: Settings) -> list[str]:
-    """Files that are missing, cannot be used, or would be ignored."""
+def _check_tls(settings: Settings) -> list[str]:
+    """Return a problem for each file that is missing, would be ignored, or cannot be used."""
     files = {
         "BURACO_TLS_CERT_FILE": (settings.tls_cert_file, settings.tls != "off"),
         "BURACO_TLS_KEY_FILE": (settings.tls_key_file, settings.tls != "off"),
@@ -67,5 +63,5 @@ def _tls_problems(settings: Settings) -> list[str]:
         try:
             settings.tls_files().read()
         except TlsError as error:
-            problems.append(f"BURACO_TLS {settings.tls} cannot be had: {error}")
+            problems.append(f"BURACO_TLS {settings.tls} cannot be used: {error}")
     return problems

@@ -1,51 +1,73 @@
-"""Named secrets as they are written: `NAME:SECRET` comma separated in a variable, `NAME SECRET` a line in a file."""
+"""Named secrets: `NAME:SECRET` comma separated in a variable, or `NAME SECRET` a line in a file.
+
+No ValueError quotes what may be a secret.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from buraco_service.access.api_keys import MIN_API_SECRET_BYTES, ApiKey
+from buraco_service.access.seat_tokens import MIN_SECRET_BYTES, SigningKey
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
-
-def in_line(raw: str, least: int, *, distinct: bool) -> list[tuple[str, bytes]]:
-    """Names and secrets of a variable's text; see `read_file`."""
-    return _checked(
-        (pair.partition(":")[::2] for pair in raw.split(",") if pair.strip()), "NAME:SECRET", least, distinct
-    )
+_Key = TypeVar("_Key")
 
 
-def read_file(path: Path, least: int, *, distinct: bool) -> list[tuple[str, bytes]]:
-    """Names and secrets of a file, in its order; empty lines and `#` lines are skipped.
+@dataclass(frozen=True, slots=True)
+class KeyList(Generic[_Key]):
+    """How a list of keys is written, and what it is parsed to."""
 
-    Secrets have `least` bytes or more; `distinct` says whether a name may stand only once. The ValueError for bad ones
-    never quotes what may be a secret.
-    """
-    try:
-        text = path.read_text("utf-8")
-    except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError("is not a text in UTF-8") from None
-    lines = (line.strip() for line in text.splitlines())
-    pairs = ((*line.split(None, 1), "")[:2] for line in lines if line and not line.startswith("#"))
-    return _checked(pairs, "NAME SECRET", least, distinct)
+    create: Callable[[str, bytes], _Key]
+    min_bytes: int
+    unique_names: bool
+    printable: bool
+
+    def parse(self, raw: str) -> tuple[_Key, ...]:
+        """Return the keys of a variable's text, in its order. Raise ValueError."""
+        return self._parse_pairs((pair.partition(":")[::2] for pair in raw.split(",") if pair.strip()), "NAME:SECRET")
+
+    def read(self, path: Path) -> tuple[_Key, ...]:
+        """Return the keys of a file, in its order, without empty lines and `#` lines. Raise ValueError."""
+        try:
+            text = path.read_text("utf-8")
+            lines = (line.strip() for line in text.splitlines())
+            pairs = ((*line.split(None, 1), "")[:2] for line in lines if line and not line.startswith("#"))
+            return self._parse_pairs(pairs, "NAME SECRET")
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+        except UnicodeDecodeError:
+            problem = "is not a text in UTF-8"
+        except ValueError as error:
+            problem = str(error)
+        raise ValueError(f"{str(path)!r} {problem}")
+
+    def _parse_pairs(self, pairs: Iterable[Sequence[str]], form: str) -> tuple[_Key, ...]:
+        found: list[tuple[str, bytes]] = []
+        for number, (given, text) in enumerate(pairs, 1):
+            name, secret = given.strip(), text.strip().encode()
+            if not secret:
+                raise ValueError(f"has no secret in key {number}: write it as {form}")
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"has a bad name in key {number}: 1 to 64 letters, digits and . _ - are allowed")
+            if len(secret) < self.min_bytes:
+                raise ValueError(f"has a secret of {len(secret)} bytes in key {number}; {self.min_bytes} are needed")
+            if self.unique_names and name in dict(found):
+                raise ValueError(f"has the name of key {number} twice")
+            if self.printable and not (secret.isascii() and secret.decode().isprintable()):
+                raise ValueError(f"has a secret in key {number} that cannot be sent: printable ASCII is needed")
+            found.append((name, secret))
+        if not found:
+            raise ValueError("has no key")
+        return tuple([self.create(name, secret) for name, secret in found])
 
 
-def _checked(pairs: Iterable[Sequence[str]], form: str, least: int, distinct: bool) -> list[tuple[str, bytes]]:
-    found: list[tuple[str, bytes]] = []
-    for number, (given, text) in enumerate(pairs, 1):
-        name, secret = given.strip(), text.strip().encode()
-        if not secret:
-            raise ValueError(f"has no secret in key {number}: write it as {form}")
-        if not _NAME.fullmatch(name):
-            raise ValueError(f"has a bad name in key {number}: 1 to 64 letters, digits and . _ - are allowed")
-        if len(secret) < least:
-            raise ValueError(f"has a secret of {len(secret)} bytes in key {number}; {least} are needed")
-        if distinct and name in dict(found):
-            raise ValueError(f"has the name of key {number} twice")
-        found.append((name, secret))
-    if not found:
-        raise ValueError("has no key")
-    return found
+SIGNING_KEYS: Final = KeyList(SigningKey, MIN_SECRET_BYTES, unique_names=True, printable=False)
+"""Keys of seat tokens; the first one signs."""
+API_KEYS: Final = KeyList(ApiKey.of, MIN_API_SECRET_BYTES, unique_names=False, printable=True)
+"""Keys of callers, of which only hashes are kept. Callers send the secrets as metadata."""

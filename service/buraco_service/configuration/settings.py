@@ -1,8 +1,7 @@
 """The settings of `buraco serve`.
 
-Each is declared once, here: its name (from which its environment variable BURACO_NAME and its flag --name follow),
-default, unit, range and meaning. The command line's options, the checks and the documented table are all made from
-these declarations.
+Each is declared once, here: its name (its environment variable is BURACO_NAME, its flag --name), default, unit, range
+and meaning. The command line's options, the checks and the documented table are made from these declarations.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from buraco_service.access.limits import Limits
 from buraco_service.access.seat_tokens import SigningKey
 from buraco_service.access.tls import TlsError, TlsFiles
 from buraco_service.configuration import kinds
+from buraco_service.configuration.key_lists import API_KEYS, SIGNING_KEYS
 
-# gRPC ends a connection up to a tenth before or after its age, so that not all end at once.
-_LATEST_AGE = 1.1
+# gRPC ends connections up to a tenth before or after the set age, so that they do not all end at once.
+_MAX_AGE_FACTOR = 1.1
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, checked. Times in seconds, sizes in bytes.
 
-    Each is annotated with how it is written, what it means, and (where the plain value would not do) its
-    default in words.
+    Each is annotated with its kind and its meaning, some with a text for the default.
     """
 
     host: Annotated[str, kinds.text(), "Address to serve at; `0.0.0.0` or `::` for every interface."] = "127.0.0.1"
@@ -43,12 +42,12 @@ class Settings:
     mode: Annotated[
         Literal["development", "production"],
         kinds.choice("development", "production"),
-        "`production` refuses to start without signing keys, and unless `tls` is given, be it `off`.",
+        "`production` refuses to start without signing keys, or if `tls` is not given (`off` is allowed).",
     ] = "development"
     tls: Annotated[
         Literal["off", "tls", "mtls"],
         kinds.choice("off", "tls", "mtls"),
-        "`tls` encrypts, `mtls` admits clients with a certificate of the client CA alone; `off` is plain text.",
+        "`tls` encrypts, `mtls` also admits only clients with a certificate of the client CA; `off` is plain text.",
     ] = "off"
     tls_cert_file: Annotated[Path | None, kinds.path(), "PEM file with the certificate and its chain.", "none"] = None
     tls_key_file: Annotated[Path | None, kinds.path(), "PEM file with the certificate's private key.", "none"] = None
@@ -57,7 +56,7 @@ class Settings:
     ] = None
     signing_keys: Annotated[
         tuple[SigningKey, ...],
-        kinds.signing_keys(),
+        kinds.keys(SIGNING_KEYS),
         "Keys of the seat tokens, by their `kid`: the first signs, all verify. None: a random key (development only).",
         "none",
     ] = dataclasses.field(default=(), repr=False)
@@ -69,49 +68,51 @@ class Settings:
     ] = None
     api_keys: Annotated[
         tuple[ApiKey, ...],
-        kinds.api_keys(),
+        kinds.keys(API_KEYS),
         "Keys of programs that may use RulesService and CreateTable. None: everybody may.",
         "none",
     ] = dataclasses.field(default=(), repr=False)
     api_keys_file: Annotated[
         Path | None,
         kinds.path(),
-        "File with those keys, one a line; a name may stand twice while its secret is exchanged.",
+        "File with these keys: `NAME SECRET` a line; a name may appear twice while its secret is rotated.",
         "none",
     ] = None
     reload_interval: Annotated[
         float,
         kinds.seconds(0.1, 3600),
-        "Time between looks at the files of certificates and keys; those that changed are read anew.",
+        "Time between checks of the certificate and key files; those that changed are read again.",
     ] = 10.0
-    token_ttl: Annotated[float, kinds.seconds(60, 31_536_000), "Life of a seat token.", "604800 (7 days)"] = 604_800.0
+    token_ttl: Annotated[float, kinds.seconds(60, 31_536_000), "Lifetime of a seat token.", "604800 (7 days)"] = (
+        604_800.0
+    )
     heartbeat: Annotated[float, kinds.seconds(0.1, 300), "Silence on a watch after which a heartbeat is sent."] = 15.0
     drain_grace: Annotated[
-        float, kinds.seconds(0, 600), "Time that calls get to finish when the server is told to stop."
+        float, kinds.seconds(0, 600), "Time that running calls get to finish when the server stops."
     ] = 20.0
     max_connection_age: Annotated[
         float,
         kinds.seconds(0, 86_400),
-        "Time after which clients are made to connect anew, which finds them new replicas; 0: never.",
+        "Time after which clients have to connect again, and so find new replicas; 0: never.",
         "600 (10 minutes)",
     ] = 600.0
     max_message_bytes: Annotated[
         int, kinds.integer(4096, 67_108_864, "bytes"), "Largest message that is accepted.", "65536 (64 KiB)"
     ] = 65_536
     message_timeout: Annotated[
-        float, kinds.seconds(0.1, 300), "Time in which a call's message has to come after its headers."
+        float, kinds.seconds(0.1, 300), "Time within which a call's message must follow its headers."
     ] = 10.0
     max_connections: Annotated[
-        int, kinds.integer(1, 1_000_000), "Connections at a time, as far as the process may have so many files open."
+        int, kinds.integer(1, 1_000_000), "Open connections; fewer if the process may not have so many files open."
     ] = 16_384
     max_concurrent_calls: Annotated[
-        int, kinds.integer(1, 1_000_000), "Calls open at a time, streams apart; more are refused."
+        int, kinds.integer(1, 1_000_000), "Open calls that are not streams; more are refused."
     ] = 4096
     max_peer_calls: Annotated[
         int, kinds.integer(1, 1_000_000), "Such calls of one peer: an API key, or an IP address without one."
     ] = 1024
     max_watches: Annotated[
-        int, kinds.integer(1, 1_000_000), "Streams that watch or play tables at a time; more are refused."
+        int, kinds.integer(1, 1_000_000), "Open streams that watch or play tables; more are refused."
     ] = 2048
     max_peer_watches: Annotated[int, kinds.integer(1, 1_000_000), "Such streams of one peer."] = 512
     max_request_rate: Annotated[
@@ -124,12 +125,12 @@ class Settings:
         int, kinds.integer(1, 1_000_000), "Unfinished tables created with one API key, on all replicas together."
     ] = 1000
     trusted_proxies: Annotated[
-        int, kinds.integer(0, 16), "Proxies in front that add to `x-forwarded-for`; 0: it is not believed."
+        int, kinds.integer(0, 16), "Proxies in front that add to `x-forwarded-for`; 0: it is ignored."
     ] = 0
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         kinds.choice("debug", "info", "warning", "error"),
-        "Least level that is logged; calls are logged at `info`.",
+        "Lowest level that is logged; calls are logged at `info`.",
     ] = "info"
     log_format: Annotated[
         Literal["auto", "json", "console"],
@@ -151,7 +152,7 @@ class Settings:
     ready_file: Annotated[
         Path | None,
         kinds.path(),
-        "JSON file with `address`, `metrics_address` and `pid`, there while the server serves.",
+        "JSON file with `address`, `metrics_address` and `pid`, present while the server serves.",
         "none",
     ] = None
     workers: Annotated[
@@ -160,8 +161,8 @@ class Settings:
     uvloop: Annotated[bool, kinds.switch(), "Whether to run on uvloop where it is installed."] = True
 
     @property
-    def store_shown(self) -> str:
-        """The store's URL without its password and query, fit to be logged."""
+    def redacted_store(self) -> str:
+        """Return the store's URL without password and query, as it may be logged."""
         scheme, _, rest = self.store.partition("://")
         rest = rest.partition("?")[0]
         credentials, at, place = rest.rpartition("@")
@@ -169,15 +170,15 @@ class Settings:
 
     @property
     def max_stream_age(self) -> float:
-        """Seconds after which a stream is to be opened anew; by then a client has left a connection of that age."""
-        return _LATEST_AGE * self.max_connection_age if self.max_connection_age else math.inf
+        """Return the seconds after which a stream has to be opened again: longer than any connection is used."""
+        return _MAX_AGE_FACTOR * self.max_connection_age if self.max_connection_age else math.inf
 
     def limits(self) -> Limits:
-        """Those of a replica."""
+        """Return the limits of a replica."""
         return Limits(*[getattr(self, name) for name in Limits._fields])
 
     def tls_files(self) -> TlsFiles:
-        """The files of a server with TLS. Raises TlsError where they are not given."""
+        """Return the files of a server with TLS. Raise TlsError if they are not given."""
         if self.tls_cert_file is None or self.tls_key_file is None:
             raise TlsError("certificate and key are needed")
         return TlsFiles(self.tls_cert_file, self.tls_key_file, self.tls_client_ca_file if self.tls == "mtls" else None)

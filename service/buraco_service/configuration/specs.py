@@ -1,4 +1,4 @@
-"""The declarations of the settings as data: options of a command line, and the documented table."""
+"""The declarations of the settings as data, from which the command line's options and the document's table are made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from buraco_service.configuration.kinds import Kind
 from buraco_service.configuration.settings import Settings
 
 PREFIX: Final = "BURACO_"
-"""With it the name of every environment variable begins."""
+"""The start of every environment variable's name."""
 
 
 class Spec(NamedTuple):
@@ -25,48 +25,51 @@ class Spec(NamedTuple):
 
     @property
     def variable(self) -> str:
-        """Its environment variable."""
+        """Return its environment variable."""
         return PREFIX + self.name.upper()
 
     @property
     def flag(self) -> str | None:
-        """Its flag. Keys have none: every user of a machine can read command lines."""
-        return "--" + self.name.replace("_", "-") if self.kind.flag else None
+        """Return its flag, None for secrets."""
+        return "--" + self.name.replace("_", "-") if self.kind.has_flag else None
 
 
-def specs() -> tuple[Spec, ...]:
-    """The declarations of all settings, in the order of the documentation."""
+def _read_declarations() -> tuple[Spec, ...]:
     hints = get_type_hints(Settings, include_extras=True)
     found = []
     for field in dataclasses.fields(Settings):
         kind, meaning, *words = hints[field.name].__metadata__
-        plain = str(field.default).lower() if kind.switch else str(field.default).removesuffix(".0")
+        plain = str(field.default).lower() if kind.is_switch else str(field.default).removesuffix(".0")
         found.append(Spec(field.name, words[0] if words else plain, kind, meaning))
     return tuple(found)
 
 
-def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a click command one option for each setting: text (switches: bool), or None when not given."""
-    for spec in reversed(specs()):
+SPECS: Final = _read_declarations()
+"""All settings, in the order of the documents."""
+
+
+def add_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add an option for each setting to a click command: text, for a switch a bool, or None if it is not given."""
+    for spec in reversed(SPECS):
         if spec.flag is None:
             continue
-        declaration = f"{spec.flag}/--no-{spec.flag[2:]}" if spec.kind.switch else spec.flag
+        declaration = f"{spec.flag}/--no-{spec.flag[2:]}" if spec.kind.is_switch else spec.flag
         command = click.option(
             declaration,
             spec.name,
             default=None,
             metavar=spec.kind.metavar,
-            help=_plain(f"{spec.meaning} [{spec.variable}; {spec.kind.values}; default: {spec.default}]"),
+            help=_strip_markdown(f"{spec.meaning} [{spec.variable}; {spec.kind.values}; default: {spec.default}]"),
         )(command)
     return command
 
 
-def settings_table() -> str:
-    """The settings as a Markdown table."""
+def format_settings_table() -> str:
+    """Return the settings as a Markdown table."""
     lines = ["| Environment | Flag | Default | Values | Meaning |", "| --- | --- | --- | --- | --- |"]
-    for spec in specs():
+    for spec in SPECS:
         flag = "none" if spec.flag is None else f"`{spec.flag}`"
-        if spec.kind.switch:
+        if spec.kind.is_switch:
             flag += f", `--no-{spec.name.replace('_', '-')}`"
         value, _, note = spec.default.partition(" ")
         default = value if value == "none" else f"`{value}` {note}".strip()
@@ -74,5 +77,5 @@ def settings_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _plain(markdown: str) -> str:
+def _strip_markdown(markdown: str) -> str:
     return markdown.replace("`", "").replace("\\|", "|")

@@ -1,4 +1,4 @@
-"""The call that a task works for: what logs, traces and limits know of it."""
+"""The call that a task works for: what logs, traces and limits know about it."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ class CallTrace(Protocol):
     """The trace of one call."""
 
     trace_id: str
-    """32 hexadecimal figures."""
+    """32 hexadecimal digits."""
 
-    def use_case(self, name: str) -> AbstractContextManager[None]:
-        """A span around a use case. On a stream, which lasts, it is a trace of its own, linked to the stream's."""
+    def trace_use_case(self, name: str) -> AbstractContextManager[None]:
+        """Return a context whose time becomes a span. On a stream it is a trace of its own, linked to the stream's."""
 
-    def operation(self, name: str, outcome: str, seconds: float) -> None:
-        """An operation of the store that the call waited for has ended just now."""
+    def record_operation(self, name: str, outcome: str, seconds: float) -> None:
+        """Add a span for an operation of the store that took so many seconds and ended just now."""
 
     def end(self, code: str, reason: str | None, table_id: str | None) -> None:
-        """The call has ended, with the status of this name."""
+        """End the call's span, with the name of its status code."""
 
 
 class CallContext:
-    """What is known of one call; `started` is a time of time.perf_counter()."""
+    """What is known about one call; `started` is a time of time.perf_counter()."""
 
     __slots__ = (
-        *("caller", "charge", "ended_by", "finished", "kind", "let_in", "metadata", "method", "peer"),
+        *("admitted", "caller", "charge", "ended_by", "finished", "kind", "metadata", "method", "peer"),
         *("request_id", "request_id_given", "served", "started", "table_id", "task", "trace"),
     )
 
     def __init__(self, method: str) -> None:
         self.method = method
         self.started = time.perf_counter()
-        # As grpc has it at hand: asking for it later has it made anew. It is never logged.
+        # The headers as grpc passed them: reading them later would build them again. They are never logged.
         self.metadata: Iterable[tuple[str, str | bytes]] = ()
         self.request_id = ""
-        # Whether the caller chose it.
+        # True if the caller chose the request id.
         self.request_id_given = False
         self.table_id: str | None = None
-        # The name of the API key that came with it.
+        # The name of the caller's API key.
         self.caller: str | None = None
         # Counts one more request of a stream; None where requests are not limited.
         self.charge: Callable[[], None] | None = None
         # None where calls are not traced.
         self.trace: CallTrace | None = None
-        # What limits know of it (see `access.admission`): its kind, its peer, whether it was let in, and is served.
+        # What the limits keep (see `access.admission`): its kind and peer, whether it was admitted and is being served.
         self.kind = 0
         self.peer = ""
-        self.let_in = False
+        self.admitted = False
         self.served = False
-        # Counted and logged as ended.
+        # True once its end is counted and logged.
         self.finished = False
-        # What works for it, and why that was ended from outside.
+        # The task that works for it, and the error with which it was ended from outside.
         self.task: asyncio.Task[object] | None = None
         self.ended_by: Exception | None = None
 
     def end(self, error: Exception) -> None:
-        """End the call from outside, with the error that its caller gets."""
+        """Cancel the call's task; its caller gets the error. Only the first error counts."""
         if self.task is not None and self.ended_by is None:
             self.ended_by = error
             self.task.cancel()
@@ -72,7 +72,7 @@ current_call: Final[ContextVar[CallContext | None]] = ContextVar("current_call",
 
 
 def bind_table(table_id: str) -> None:
-    """Names the table that the current call is about: its log lines carry the id from here on."""
+    """Set the table that the current call is about: its log lines carry the id from here on."""
     call = current_call.get()
     if call is not None:
         call.table_id = table_id

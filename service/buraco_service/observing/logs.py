@@ -1,15 +1,13 @@
 """Structured logs on standard error: JSON for machines, coloured lines for a person at a terminal.
 
-Lines that are logged during a call carry its request id, and its table once that is known. Tokens, seeds and
-cards are never logged: nothing passes them to a logger, and should it happen all the same, only values under
-listed names are written.
+Lines that are logged during a call carry its request id, and its table once that is known. Tokens, seeds and cards
+are never passed to a logger; as a second guard, only values under listed keys are written.
 
-JSON lines below warning level are written in batches, a twentieth of a second late at most: a write gives the
-processor to grpc's other threads, which costs a busy server more than making the line. Warnings and errors are
-written at once, with all that came before them.
+JSON lines below warning level are written in batches, at most 50 ms late: a write lets grpc's other threads run, which
+costs a busy server more than making the line. Warnings and errors are written at once, with all lines before them.
 
-Where several processes write to one stream, each line tells its worker, and a write takes no more than the system
-leaves in one piece, so that lines stay whole.
+Workers write to one stream: each line carries its worker's number, and no write is larger than what the system
+keeps in one piece, so that lines stay whole.
 """
 
 from __future__ import annotations
@@ -38,44 +36,44 @@ Format = Literal["auto", "json", "console"]
 TableIds = Literal["plain", "hashed"]
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-_DELAY = 0.05
-# Bytes that a pipe takes without mixing them with another process's.
-_WHOLE = select.PIPE_BUF
-_WITHHELD = "withheld"
-# Names whose values are written.
-_SHOWN = frozenset(
+_BATCH_SECONDS = 0.05
+_REDACTED = "redacted"
+# The keys whose values are written. Whoever passes a new one to a logger adds it here.
+_LOGGED_KEYS = frozenset(
     {"event", "level", "logger", "exc_info", "_from_structlog", "_record"}
-    | {"address", "again_after", "appendfsync", "appendonly", "caller", "cause", "code", "count", "error_id", "grace"}
-    | {"how", "loop", "maxmemory_policy", "method", "metrics_address", "reason", "request_id", "restart_after"}
-    | {"seconds", "server", "setting", "store", "table_id", "tls", "trace_id", "value", "variable", "wanted", "what"}
+    | {"address", "appendfsync", "appendonly", "caller", "cause", "code", "count", "error_id", "exit", "grace"}
+    | {"loop", "maxmemory_policy", "method", "metrics_address", "reason", "request_id", "restart_after", "seconds"}
+    | {"server", "setting", "store", "table_id", "tls", "trace_id", "value", "variable", "wanted", "what"}
     | {"worker", "worker_pid", "workers"}
 )
 
-# What grpc's own logger says when core could not do what a servicer's method asked for, and what that was.
+# How grpc reports that it could not complete an operation of a call, and the operations as it names them.
 _GRPC_CORE = "grpc._cython.cygrpc"
 _BATCH_FAILED = "ExecuteBatchError raised in core by servicer method "
 _STATUS, _MESSAGE = "SendStatusFromServerOperation", "SendMessageOperation"
 
-# Logs the end of a call: the call, its status code's name, seconds, the reason of an error.
+# Logs the end of a call: the call, the name of its status code, its seconds, the reason of an error.
 LogCall = Callable[[CallContext, str, float, str | None], None]
 
 
-class _Lines:
-    """Writes lines to a stream. It is both what structlog logs to and a stream for the standard library."""
+class _LineWriter:
+    """Writes lines to a stream: the logger of structlog, and a stream for the standard library's handler.
+
+    `shared` means that other processes write to the same stream.
+    """
 
     def __init__(self, stream: TextIO, batched: bool, shared: bool) -> None:
         self._stream = stream
         self._batched = batched
-        # With other processes.
         self._shared = shared
-        # Lines, or what makes them.
+        # Lines, or functions that make them.
         self._pending: deque[str | Callable[[], str]] = deque()
         self._writing = threading.Lock()
-        # The loop that has been asked to write what is pending.
+        # The event loop that is going to call `flush`.
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def info(self, line: str | Callable[[], str]) -> None:
-        """Writes a line soon if an event loop runs here to do it, else at once."""
+        """Write a line with the next batch if an event loop runs here, else at once."""
         self._pending.append(line)
         if self._loop is not None and not self._loop.is_closed():
             return
@@ -87,23 +85,23 @@ class _Lines:
             self.flush()
         else:
             self._loop = loop
-            loop.call_later(_DELAY, self.flush)
+            loop.call_later(_BATCH_SECONDS, self.flush)
 
     debug = info
 
     def warning(self, line: str) -> None:
-        """Writes a line now, and those that wait before it."""
+        """Write a line now, and those that are pending before it."""
         self._pending.append(line)
         self.flush()
 
     error = critical = warning
 
     def write(self, text: str) -> None:
-        """Takes what a handler of the standard library has rendered, line end included; it flushes next."""
+        """Take a line from a handler of the standard library, which flushes next."""
         self._pending.append(text.removesuffix("\n"))
 
     def flush(self) -> None:
-        """Writes what waits."""
+        """Write all pending lines."""
         with self._writing:
             self._loop = None
             lines: list[str] = []
@@ -111,17 +109,17 @@ class _Lines:
                 line = self._pending.popleft()
                 lines.append(line if isinstance(line, str) else line())
             if lines and not self._stream.closed:
-                for text in _in_pieces(lines) if self._shared else ["\n".join(lines) + "\n"]:
+                for text in _join_for_pipe(lines) if self._shared else ["\n".join(lines) + "\n"]:
                     self._stream.write(text)
                     self._stream.flush()
 
 
 class _Output:
-    """Where the logs of this process go now; `log_call` only if calls have a way of their own."""
+    """How this process logs now; `log_call` is None unless calls are logged by a faster way of their own."""
 
-    lines = _Lines(sys.stderr, batched=False, shared=False)
+    lines = _LineWriter(sys.stderr, batched=False, shared=False)
     log_call: LogCall | None = None
-    shown_table_id: Callable[[str], str] = str
+    format_table_id: Callable[[str], str] = str
 
 
 def configure(
@@ -131,64 +129,68 @@ def configure(
     stream: TextIO | None = None,
     worker: int | None = None,
 ) -> None:
-    """Sends the logs of this process (structlog's and the standard library's) to a stream, else to stderr.
+    """Send the logs of this process, of structlog and the standard library, to a stream (None: standard error).
 
-    With the format "auto" a terminal gets coloured lines, anything else JSON, one object a line. The number of
-    a worker, if given, stands in every line; other processes may then write to the same stream.
+    The format "auto" writes coloured lines to a terminal and JSON, an object a line, to anything else. A worker's
+    number is added to every line; other processes may then write to the same stream.
     """
     target = sys.stderr if stream is None else stream
     console = format == "console" or (format == "auto" and target.isatty())
     flush()
-    _Output.lines = lines = _Lines(target, batched=not console, shared=worker is not None)
-    shared: list[Processor] = [_add_call, structlog.processors.add_log_level, _withhold]
+    _Output.lines = lines = _LineWriter(target, batched=not console, shared=worker is not None)
+    _Output.format_table_id = hash_table_id if table_ids == "hashed" else str
+    _Output.log_call = None if console else _create_json_call_logger(lines, level, _Output.format_table_id, worker)
+    processors: list[Processor] = [_add_call, structlog.processors.add_log_level, _redact]
     if table_ids == "hashed":
-        shared.append(_hash_table_id)
+        processors.append(_hash_table_id)
     if worker is not None:
-        shared.append(partial(_add_worker, worker))
-    shared.append(structlog.processors.TimeStamper(fmt="iso"))
-    rendering: list[Processor]
+        processors.append(partial(_add_worker, worker))
+    processors.append(structlog.processors.TimeStamper(fmt="iso"))
+    renderers: list[Processor]
     if console:
         # The usual tracebacks show the values of variables, tokens and hidden cards among them.
         plain = structlog.dev.plain_traceback
-        rendering = [structlog.dev.ConsoleRenderer(colors=target.isatty(), exception_formatter=plain)]
+        renderers = [structlog.dev.ConsoleRenderer(colors=target.isatty(), exception_formatter=plain)]
     else:
-        rendering = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
+        renderers = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
     structlog.configure(
-        processors=[*shared, *rendering],
+        processors=[*processors, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=lambda *_: lines,
-        # Loggers that are used often are bound once by their owner. Caching the others would pin an older
-        # configuration.
+        # A cached logger would keep an older configuration. Whoever logs often binds its logger once.
         cache_logger_on_first_use=False,
     )
+    _configure_standard_library(_LEVELS[level], lines, processors, renderers)
+
+
+def _configure_standard_library(
+    level: int, lines: _LineWriter, processors: list[Processor], renderers: list[Processor]
+) -> None:
     handler = logging.StreamHandler(lines)
-    handler.addFilter(partial(_lower_unheard_end, _LEVELS[level]))
-    handler.addFilter(_no_broken_header)
+    handler.addFilter(partial(_demote_unsent_status, level))
+    handler.addFilter(_is_no_header_dump)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *processors],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
         )
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(_LEVELS[level])
-    # At debug level asyncio and grpc tell about every selector and every cancelled call.
-    for chatty in ("asyncio", "grpc"):
-        logging.getLogger(chatty).setLevel(max(_LEVELS[level], logging.WARNING))
-    shown = hashed if table_ids == "hashed" else str
-    _Output.shown_table_id = shown
-    _Output.log_call = None if console else _json_call_log(lines, level, shown, worker)
+    root.setLevel(level)
+    # At debug level asyncio and grpc log every selector and every cancelled call.
+    for name in ("asyncio", "grpc"):
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
 
 
 def get_logger(**values: Any) -> FilteringBoundLogger:
-    """A logger whose lines carry the values given."""
+    """Return a logger whose lines carry the given values."""
     logger: FilteringBoundLogger = structlog.get_logger(**values)
     return logger
 
 
-def call_log() -> LogCall:
-    """What logs the end of calls, at info level, as the logs are configured now."""
+def get_call_logger() -> LogCall:
+    """Return the function that logs the end of a call, at info level, as the logs are configured now."""
     if _Output.log_call is not None:
         return _Output.log_call
     log = get_logger().bind()
@@ -201,26 +203,28 @@ def call_log() -> LogCall:
 
 
 def flush() -> None:
-    """Writes what is still to be written."""
+    """Write all pending lines."""
     _Output.lines.flush()
 
 
-def shown_table_id(table_id: str) -> str:
-    """The table id as the logs show it."""
-    return _Output.shown_table_id(table_id)
+def format_table_id(table_id: str) -> str:
+    """Return the table id as the logs show it: plain or hashed."""
+    return _Output.format_table_id(table_id)
 
 
 @lru_cache(maxsize=1024)
-def hashed(table_id: str) -> str:
-    """The stand-in of a table id in logs: equal for equal ids, on every replica."""
+def hash_table_id(table_id: str) -> str:
+    """Return what stands for a table id in hashed logs: 12 characters, the same on every replica."""
     return hashlib.sha256(table_id.encode()).hexdigest()[:12]
 
 
-def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str], worker: int | None) -> LogCall:
-    """Makes the same lines as the general way would, at a fifth of its cost, and not before they are written.
+def _create_json_call_logger(
+    lines: _LineWriter, level: Level, format_id: Callable[[str], str], worker: int | None
+) -> LogCall:
+    """Return a function that logs the same lines as structlog would, at a fifth of the cost.
 
-    Between two calls everything else passes through the processor's caches: making one line then takes ten
-    times as long as making one of many.
+    A line is only made when its batch is written: right after a call, with other data in the processor's caches,
+    making it takes ten times as long.
     """
     second, prefix = 0, ""
     quote = encode_basestring_ascii
@@ -231,7 +235,7 @@ def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str], wor
         if int(now) != second:
             second = int(now)
             prefix = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        table = "" if call.table_id is None else f', "table_id": {quote(shown(call.table_id))}'
+        table = "" if call.table_id is None else f', "table_id": {quote(format_id(call.table_id))}'
         who = "" if call.caller is None else f', "caller": {quote(call.caller)}'
         trace = "" if call.trace is None else f', "trace_id": "{call.trace.trace_id}"'
         why = "" if reason is None else f', "reason": {quote(reason)}'
@@ -250,21 +254,20 @@ def _json_call_log(lines: _Lines, level: Level, shown: Callable[[str], str], wor
     return log_call if _LEVELS[level] <= logging.INFO else log_nothing
 
 
-def _no_broken_header(record: logging.LogRecord) -> bool:
-    """Return False for what grpc logs of a header that is no UTF-8: its bytes, which may be a secret, with a traceback.
+def _is_no_header_dump(record: logging.LogRecord) -> bool:
+    """Return False for grpc's line about a header that is not UTF-8: it shows the bytes, which may be a secret.
 
-    The call goes on without, and gets its own line.
+    The call continues without the header and gets its own line.
     """
-    return not (record.name == "grpc._cython.cygrpc" and str(record.msg).startswith("Invalid encoding"))
+    return not (record.name == _GRPC_CORE and str(record.msg).startswith("Invalid encoding"))
 
 
-def _lower_unheard_end(least: int, record: logging.LogRecord) -> bool:
-    """Makes a debug line of grpc's error that the status of a stream could not be sent; says whether it is written.
+def _demote_unsent_status(min_level: int, record: logging.LogRecord) -> bool:
+    """Lower grpc's error that a stream's status could not be sent to debug; return True if it is still logged.
 
-    A client that cancels its stream when it is told to reconnect may do so while the status is on its way, and when
-    the server stops grpc does not always notice in time to keep quiet. Nobody was there any more: nothing is wrong.
-    A message among what could not be sent is another matter: it may have been too large, which is a fault of ours. Of
-    trailing metadata that it refuses to send grpc would say the same, but ours have fixed names and checked values.
+    It happens when a client cancels its stream, for example to reconnect, while the status is on its way: not an
+    error. A message that could not be sent stays an error, since it may have been too large. grpc reports invalid
+    trailing metadata in the same way, but ours have fixed names and checked values.
     """
     if record.name != _GRPC_CORE or record.exc_info is None or not record.getMessage().startswith(_BATCH_FAILED):
         return True
@@ -272,15 +275,15 @@ def _lower_unheard_end(least: int, record: logging.LogRecord) -> bool:
     if _STATUS not in unsent or _MESSAGE in unsent:
         return True
     record.levelno, record.levelname = logging.DEBUG, "DEBUG"
-    return record.levelno >= least
+    return record.levelno >= min_level
 
 
-def _in_pieces(lines: list[str]) -> Iterator[str]:
-    """The lines, joined to texts that are written in one piece; longer lines stand alone."""
+def _join_for_pipe(lines: list[str]) -> Iterator[str]:
+    """Yield the lines joined to texts that a pipe takes in one piece; a longer line comes alone."""
     piece, size = "", 0
     for line in lines:
         length = len(line.encode()) + 1
-        if piece and size + length > _WHOLE:
+        if piece and size + length > select.PIPE_BUF:
             yield piece
             piece, size = "", 0
         piece += line + "\n"
@@ -306,16 +309,16 @@ def _add_worker(worker: int, logger: WrappedLogger, name: str, event: EventDict)
     return event
 
 
-def _withhold(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
-    for key in event.keys() - _SHOWN:
-        event[key] = _WITHHELD
+def _redact(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
+    for key in event.keys() - _LOGGED_KEYS:
+        event[key] = _REDACTED
     return event
 
 
 def _hash_table_id(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
     table_id = event.get("table_id")
     if table_id is not None:
-        event["table_id"] = hashed(str(table_id))
+        event["table_id"] = hash_table_id(str(table_id))
     return event
 
 

@@ -1,14 +1,14 @@
-"""What Prometheus may know of this process.
+"""The metrics that this process exports to Prometheus.
 
-Every label has few values: RPCs that do not exist are counted under "unknown", rule sets that callers bring
-along under "custom", and a family that grows past its bound folds the rest into "other".
+Every label has few values: RPCs that do not exist are counted under "unknown", rule sets that callers send under
+"custom", and the series of a family past its 512th under "other".
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from prometheus_client import (
@@ -23,13 +23,19 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from buraco_service.observing.figures import Calls, GrpcType, LabelledCounts, LabelledDurations, MethodMetrics
+from buraco_service.observing.collectors import (
+    CallCollector,
+    GrpcType,
+    LabelledCounts,
+    LabelledDurations,
+    MethodMetrics,
+)
 
 MoveOutcome = Literal["ok", "refused", "failed", "cancelled"]
 UNKNOWN = "unknown"
 CUSTOM = "custom"
 STORED_TABLES = "buraco_tables"
-"""The gauge that every process knows whole: it is of the store, not of the process."""
+"""The gauge that describes the store, so that every process exports the same value."""
 
 # Seconds.
 _MOVE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -40,16 +46,15 @@ _SCORE_BUCKETS = (-500, -200, 0, 200, 400, 600, 800, 1000, 1500, 2000, 3000)
 
 
 class Metrics:
-    """All metrics of one server, in a registry of their own. `rule_sets` are the ids that may be labels."""
+    """All metrics of one server, in a registry of their own. `rule_sets` are the ids that become labels."""
 
     def __init__(self, rule_sets: Iterable[str] = (), version: str = UNKNOWN) -> None:
-        # The time at which each series began would double their number, and nobody asks for it.
-        hide: Callable[[], None] = disable_created_metrics
-        hide()
-        self.registry = CollectorRegistry()
+        # `*_created` would double the number of series. The library gives the function no type.
+        disable: Callable[[], None] = disable_created_metrics
+        disable()
+        self.registry = registry = CollectorRegistry()
         self._rule_sets = frozenset(rule_sets)
-        registry = self.registry
-        self._calls = Calls()
+        self._calls = CallCollector()
         registry.register(self._calls)
 
         def counter(name: str, text: str, *labels: str) -> LabelledCounts:
@@ -57,146 +62,132 @@ class Metrics:
             registry.register(counts)
             return counts
 
+        def durations(
+            name: str, text: str, label: str, bounds: Sequence[float], expected: Iterable[str] = ()
+        ) -> LabelledDurations:
+            histogram = LabelledDurations(name, text, label, bounds, expected)
+            registry.register(histogram)
+            return histogram
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(name, text, labels, registry=registry)
+
+        def histogram(name: str, text: str, bounds: Sequence[float], *labels: str) -> Histogram:
+            return Histogram(name, text, labels, registry=registry, buckets=bounds)
+
         self._moves = counter("buraco_moves_total", "Moves submitted to tables.", "rule_set", "outcome")
-        self._move_seconds = LabelledDurations(
-            "buraco_move_request_seconds",
-            "Seconds from a request for moves or an undo, on a stream or by itself, until it was decided.",
-            "outcome",
-            _MOVE_BUCKETS,
-            get_args(MoveOutcome),
-        )
-        registry.register(self._move_seconds)
+        text = "Seconds from a request for moves or an undo, on a stream or by itself, until it was decided."
+        outcomes = get_args(MoveOutcome)
+        self._move_seconds = durations("buraco_move_request_seconds", text, "outcome", _MOVE_BUCKETS, outcomes)
         self._violations = counter("buraco_violations_total", "Rules that submitted moves broke.", "reason")
         self._deals = counter("buraco_deals_finished_total", "Deals played to their end.", "rule_set", "ending")
         self._buracos = counter("buraco_buracos_total", "Buracos on the tables of ended deals.", "rule_set", "kind")
-        self._scores = Histogram(
-            "buraco_deal_score_points",
-            "What a side scored in a deal.",
-            ("rule_set",),
-            registry=registry,
-            buckets=_SCORE_BUCKETS,
-        )
+        text = "What a side scored in a deal."
+        self._scores = histogram("buraco_deal_score_points", text, _SCORE_BUCKETS, "rule_set")
         self._matches = counter("buraco_matches_finished_total", "Matches played to their end.", "rule_set")
-        self._tables = counter("buraco_tables_created_total", "Tables opened.", "rule_set")
-        self._table_count = Gauge(
-            STORED_TABLES,
-            "Tables in the store, those of all replicas; counted once a minute.",
-            ("state",),
-            registry=registry,
-        )
-        self._refusals = counter("buraco_refusals_total", "Calls refused: who, and how much.", "reason", "limit")
-        self._unsent = Gauge("buraco_unsent_messages", "Calls open now whose message has not come.", registry=registry)
-        self._watches = Gauge("buraco_watches", "Streams that watch or play a table now.", registry=registry)
-        self._store_seconds = LabelledDurations(
-            "buraco_store_operation_seconds", "Seconds that operations of the store took.", "operation", _STORE_BUCKETS
-        )
-        registry.register(self._store_seconds)
-        self._store_operations = counter(
-            "buraco_store_operations_total",
-            "Operations of the store, by their outcome.",
-            "operation",
-            "outcome",
-        )
-        self._conflicts = Counter(
-            "buraco_store_conflicts_total", "Commits that lost against another change.", registry=registry
-        )
-        self._store_watchers = Gauge(
-            "buraco_store_watchers", "Subscriptions to changes of tables in the store now.", registry=registry
-        )
-        self._lag = Histogram(
-            "buraco_event_loop_lag_seconds",
-            "Seconds by which the event loop woke up late, sampled twice a second.",
-            registry=registry,
-            buckets=_LAG_BUCKETS,
-        )
-        Info("buraco_build", "What runs here.", registry=registry).info({"version": version})
+        self._tables = counter("buraco_tables_created_total", "Tables created.", "rule_set")
+        text = "Tables in the store, those of all replicas; counted once a minute."
+        self._table_count = gauge(STORED_TABLES, text, "state")
+        self._refusals = counter("buraco_refusals_total", "Calls refused, by reason and limit.", "reason", "limit")
+        self._unsent = gauge("buraco_unsent_messages", "Calls open now whose message has not arrived.")
+        self._watches = gauge("buraco_watches", "Streams that watch or play a table now.")
+        text = "Seconds that operations of the store took."
+        self._store_seconds = durations("buraco_store_operation_seconds", text, "operation", _STORE_BUCKETS)
+        text = "Operations of the store, by their outcome."
+        self._store_operations = counter("buraco_store_operations_total", text, "operation", "outcome")
+        text = "Commits that lost against another change."
+        self._conflicts = Counter("buraco_store_conflicts_total", text, registry=registry)
+        self._store_watchers = gauge("buraco_store_watchers", "Subscriptions to changes of tables in the store now.")
+        text = "Seconds by which the event loop woke up late, sampled twice a second."
+        self._lag = histogram("buraco_event_loop_lag_seconds", text, _LAG_BUCKETS)
+        Info("buraco_build", "The version that runs.", registry=registry).info({"version": version})
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         GCCollector(registry=registry)
 
     def method(self, grpc_type: GrpcType, service: str, method: str) -> MethodMetrics:
-        """The figures of an RPC that exists."""
+        """Return the numbers of an RPC that exists."""
         labels = (grpc_type, service, method)
         return self._calls.methods.setdefault(labels, MethodMetrics(*labels))
 
     def unknown_method(self) -> MethodMetrics:
-        """The figures of all RPCs that do not exist, together."""
+        """Return the numbers of all RPCs that do not exist, together."""
         return self.method("unknown", UNKNOWN, UNKNOWN)
 
-    def rule_set(self, rule_set: str) -> str:
-        """The label of a rule set: its id if it is a preset, else "custom"."""
+    def _label_of(self, rule_set: str) -> str:
+        """Return the id of a preset, "custom" for any other rule set."""
         return rule_set if rule_set in self._rule_sets else CUSTOM
 
-    def moves(self, rule_set: str, outcome: Literal["accepted", "illegal"], count: int = 1) -> None:
-        """Counts moves submitted under the rule set with this id."""
-        self._moves.add(self.rule_set(rule_set), outcome, count=count)
+    def count_moves(self, rule_set: str, outcome: Literal["accepted", "illegal"], count: int = 1) -> None:
+        """Count moves submitted under the rule set with this id."""
+        self._moves.add(self._label_of(rule_set), outcome, count=count)
 
-    def move_request(self, outcome: MoveOutcome, seconds: float) -> None:
-        """Counts a request for moves or an undo that was decided after so many seconds."""
+    def observe_move_request(self, outcome: MoveOutcome, seconds: float) -> None:
+        """Count a request for moves or an undo that was decided after so many seconds."""
         self._move_seconds.observe(outcome, seconds)
 
-    def violation(self, reason: str) -> None:
-        """Counts a broken rule, by its stable name."""
+    def count_violation(self, reason: str) -> None:
+        """Count a broken rule, by the stable name of the violation."""
         self._violations.add(reason)
 
-    def deal_finished(self, rule_set: str, ending: str) -> None:
-        """Counts a deal that ended, and how."""
-        self._deals.add(self.rule_set(rule_set), ending)
+    def count_deal(self, rule_set: str, ending: str) -> None:
+        """Count a deal that ended, by how it ended."""
+        self._deals.add(self._label_of(rule_set), ending)
 
-    def deal_scored(self, rule_set: str, buracos: Iterable[str], totals: Iterable[int]) -> None:
-        """Counts the kinds of all buracos of an ended deal, and what each side scored."""
-        label = self.rule_set(rule_set)
+    def observe_scores(self, rule_set: str, buracos: Iterable[str], totals: Iterable[int]) -> None:
+        """Count the kinds of all buracos of an ended deal, and what each side scored."""
+        label = self._label_of(rule_set)
         for kind in buracos:
             self._buracos.add(label, kind)
         for total in totals:
             self._scores.labels(label).observe(total)
 
-    def match_finished(self, rule_set: str) -> None:
-        """Counts a match that ended."""
-        self._matches.add(self.rule_set(rule_set))
+    def count_match(self, rule_set: str) -> None:
+        """Count a match that ended."""
+        self._matches.add(self._label_of(rule_set))
 
-    def table_created(self, rule_set: str) -> None:
-        """Counts a table that was opened."""
-        self._tables.add(self.rule_set(rule_set))
+    def count_created_table(self, rule_set: str) -> None:
+        """Count a table that was created."""
+        self._tables.add(self._label_of(rule_set))
 
-    def tables_stored(self, counts: Mapping[str, int]) -> None:
-        """Tells how many tables of each state the store holds now; nothing where that is not known."""
+    def set_stored_tables(self, counts: Mapping[str, int]) -> None:
+        """Set how many tables of each state the store holds now; empty where that is not known."""
         if not counts:
             self._table_count.clear()
         for state, count in counts.items():
             self._table_count.labels(state).set(count)
 
-    def refused(self, reason: str, limit: str = "") -> None:
-        """Counts a call that was refused for its token or key, or for a limit, by their stable names."""
+    def count_refusal(self, reason: str, limit: str = "") -> None:
+        """Count a call that was refused for its token or key, or for a limit, by their stable names."""
         self._refusals.add(reason, limit)
 
-    def unsent_messages(self, count: int) -> None:
-        """Show how many calls are open whose message has not come."""
+    def set_unsent_messages(self, count: int) -> None:
+        """Set how many calls are open whose message has not arrived."""
         self._unsent.set(count)
 
-    def watch_opened(self) -> None:
-        """Counts a stream in that watches or plays a table."""
+    def add_watch(self) -> None:
+        """Count a stream that begins to watch or play a table."""
         self._watches.inc()
 
-    def watch_closed(self) -> None:
-        """Counts such a stream out."""
+    def remove_watch(self) -> None:
+        """Stop counting such a stream when it ends."""
         self._watches.dec()
 
-    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
-        """Counts an operation of the store that ended after so many seconds."""
+    def observe_store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+        """Count an operation of the store that took so many seconds."""
         self._store_operations.add(operation, outcome)
         self._store_seconds.observe(operation, seconds)
 
-    def store_watchers(self, count: int) -> None:
-        """Tells how many subscriptions to the store there are now."""
+    def set_store_watchers(self, count: int) -> None:
+        """Set how many subscriptions to the store there are now."""
         self._store_watchers.set(count)
 
-    def store_conflict(self) -> None:
-        """Counts a commit that lost against another change."""
+    def count_conflict(self) -> None:
+        """Count a commit that lost against another change."""
         self._conflicts.inc()
 
     async def observe_loop_lag(self) -> None:
-        """Samples how late the event loop wakes up, until cancelled."""
+        """Sample how late the event loop wakes up, until cancelled."""
         while True:
             due = time.perf_counter() + _LAG_PERIOD
             await asyncio.sleep(_LAG_PERIOD)

@@ -1,4 +1,4 @@
-"""The metrics over HTTP, for Prometheus: few connections at a time, and none of them for long."""
+"""Serves the metrics over HTTP for Prometheus, to few connections at a time and none of them for long."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 MAX_CONNECTIONS: Final = 16
-"""Connections at a time. One more closes the oldest that is silent, so that these never keep Prometheus out."""
-_SILENCE_SECONDS: Final = 5.0
+"""Open connections. One more closes the oldest that has sent no request, so that idle ones never block Prometheus."""
+_IDLE_TIMEOUT_SECONDS: Final = 5.0
 
 
 class MetricsServer:
-    """Serves a registry from threads of its own. Raise OSError if the address cannot be had. Example:
+    """Serves a registry from threads of its own. Raise OSError if it cannot listen at the address. Example:
 
     server = MetricsServer(CollectorRegistry(), "127.0.0.1", 0)
     print(server.port)
@@ -41,14 +41,14 @@ class MetricsServer:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A thread for each connection, and a bound on them."""
+    """Serves each connection in a thread, at most MAX_CONNECTIONS at a time."""
 
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        # Whether a request has come, by connection; the oldest first.
+        # By connection, the oldest first: True once a request has arrived.
         self._connections: dict[socket.socket, bool] = {}
         self._lock = threading.Lock()
         super().__init__(*args, **options)
@@ -58,15 +58,15 @@ class _Server(ThreadingMixIn, WSGIServer):
         with self._lock:
             self._connections[request] = False
             if len(self._connections) > MAX_CONNECTIONS:
-                oldest = next(connection for connection, heard in self._connections.items() if not heard)
+                oldest = next(connection for connection, has_request in self._connections.items() if not has_request)
                 del self._connections[oldest]
-                # Its thread finds the end of the connection, and closes it.
+                # Its thread finds the connection ended, and closes it.
                 with contextlib.suppress(OSError):
                     oldest.shutdown(socket.SHUT_RDWR)
         super().process_request(request, client_address)
 
-    def request_came(self, connection: Any) -> None:
-        """Let a connection finish, however many others come."""
+    def keep_connection(self, connection: Any) -> None:
+        """Protect a connection whose request has arrived from being closed for a newer one."""
         with self._lock:
             if connection in self._connections:
                 self._connections[connection] = True
@@ -78,19 +78,19 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of connections that break or stay silent."""
+        """Log nothing about connections that break or time out."""
 
 
 class _Handler(WSGIRequestHandler):
-    """One request a connection."""
+    """Answers one request on each connection."""
 
-    timeout: ClassVar[float | None] = _SILENCE_SECONDS
+    timeout: ClassVar[float | None] = _IDLE_TIMEOUT_SECONDS
 
     def parse_request(self) -> bool:
-        """Read the headers; return False where they are none."""
+        """Read the headers; return False if they are no valid request."""
         parsed = super().parse_request()
         if parsed and isinstance(self.server, _Server):
-            self.server.request_came(self.request)
+            self.server.keep_connection(self.request)
         return parsed
 
     def log_message(self, format: str, *args: Any) -> None:

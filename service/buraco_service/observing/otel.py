@@ -1,7 +1,7 @@
-"""Traces by OpenTelemetry, sent over OTLP. Only loaded where traces are asked for (see `tracing`).
+"""Traces by OpenTelemetry, sent over OTLP. Only imported if the environment asks for traces (see `tracing`).
 
-Spans carry names, status, request id and table id (as the logs show it), and never what a message holds: no card, no
-token. The library reads its other variables itself: OTEL_TRACES_SAMPLER, OTEL_BSP_…, OTEL_RESOURCE_ATTRIBUTES ….
+Spans carry names, status, request id and table id (as the logs show it), and nothing of a message: no card, no token.
+The library reads its other variables itself: OTEL_TRACES_SAMPLER, OTEL_BSP_…, OTEL_RESOURCE_ATTRIBUTES ….
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
 from buraco_service.observing import logs
 from buraco_service.observing.current_call import CallContext
 
-# What a server's span calls an error: not what its caller did wrong.
-_OURS: Final = frozenset({"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"})
+# Statuses that mark a server's span as failed: faults of the service, not of its caller.
+_SERVER_FAULTS: Final = frozenset(
+    {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
+)
 _FLUSH_MS: Final = 3000
-_NOWHERE: Final = Context()
+_NO_PARENT: Final = Context()
 
-# The use case that this task is in.
-_case: ContextVar[Span | None] = ContextVar("use_case", default=None)
+_current_use_case: ContextVar[Span | None] = ContextVar("use_case", default=None)
 
 
 class OtlpTracing:
     """See `tracing.Tracing`."""
 
     def __init__(self, environment: Mapping[str, str], version: str) -> None:
-        said = {SERVICE_VERSION: version, SERVICE_INSTANCE_ID: str(uuid.uuid4())}
-        if not environment.get("OTEL_SERVICE_NAME") and SERVICE_NAME not in environment.get(
-            "OTEL_RESOURCE_ATTRIBUTES", ""
-        ):
-            said[SERVICE_NAME] = "buraco"
-        self._provider = TracerProvider(resource=Resource.create(said))
+        resource = {SERVICE_VERSION: version, SERVICE_INSTANCE_ID: str(uuid.uuid4())}
+        attributes = environment.get("OTEL_RESOURCE_ATTRIBUTES", "")
+        if not environment.get("OTEL_SERVICE_NAME") and SERVICE_NAME not in attributes:
+            resource[SERVICE_NAME] = "buraco"
+        self._provider = TracerProvider(resource=Resource.create(resource))
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         self._tracer = self._provider.get_tracer("buraco", version)
 
@@ -51,10 +51,10 @@ class OtlpTracing:
         method = call.method.lstrip("/")
         span = self._tracer.start_span(
             method,
-            propagate.extract(_texts(call.metadata), _NOWHERE),
+            propagate.extract(_text_headers(call.metadata), _NO_PARENT),
             SpanKind.SERVER,
             {"rpc.system.name": "grpc", "rpc.method": method, "buraco.request_id": call.request_id},
-            start_time=_ago(time.perf_counter() - call.started),
+            start_time=_unix_nanoseconds_before(time.perf_counter() - call.started),
         )
         return OtlpCallTrace(self._tracer, span, stream)
 
@@ -76,32 +76,35 @@ class OtlpCallTrace:
         self.trace_id = format_trace_id(span.get_span_context().trace_id)
 
     @contextmanager
-    def use_case(self, name: str) -> Iterator[None]:
+    def trace_use_case(self, name: str) -> Iterator[None]:
         """See `tracing.CallTrace`."""
         if self._stream:
             links = [Link(self._span.get_span_context())]
-            span = self._tracer.start_span(f"table {name}", _NOWHERE, links=links)
+            span = self._tracer.start_span(f"table {name}", _NO_PARENT, links=links)
         else:
-            span = self._tracer.start_span(f"table {name}", set_span_in_context(self._span, _NOWHERE))
-        token = _case.set(span)
+            span = self._tracer.start_span(f"table {name}", set_span_in_context(self._span, _NO_PARENT))
+        token = _current_use_case.set(span)
         try:
             yield
         finally:
-            _case.reset(token)
+            _current_use_case.reset(token)
             span.end()
 
-    def operation(self, name: str, outcome: str, seconds: float) -> None:
-        """See `tracing.CallTrace`. What a stream asks of the store to follow a table belongs to no use case."""
-        parent = _case.get() or (None if self._stream else self._span)
-        if parent is not None:
-            context = set_span_in_context(parent, _NOWHERE)
-            attributes = {"buraco.store.outcome": outcome}
-            span = self._tracer.start_span(
-                f"store {name}", context, SpanKind.CLIENT, attributes, start_time=_ago(seconds)
-            )
-            if outcome in ("unavailable", "error"):
-                span.set_status(Status(StatusCode.ERROR))
-            span.end()
+    def record_operation(self, name: str, outcome: str, seconds: float) -> None:
+        """See `tracing.CallTrace`. Reads by which a stream follows its table belong to no use case: no span."""
+        parent = _current_use_case.get() or (None if self._stream else self._span)
+        if parent is None:
+            return
+        span = self._tracer.start_span(
+            f"store {name}",
+            set_span_in_context(parent, _NO_PARENT),
+            SpanKind.CLIENT,
+            {"buraco.store.outcome": outcome},
+            start_time=_unix_nanoseconds_before(seconds),
+        )
+        if outcome in ("unavailable", "error"):
+            span.set_status(Status(StatusCode.ERROR))
+        span.end()
 
     def end(self, code: str, reason: str | None, table_id: str | None) -> None:
         """See `tracing.CallTrace`."""
@@ -109,16 +112,16 @@ class OtlpCallTrace:
         if reason is not None:
             self._span.set_attribute("error.type", reason)
         if table_id is not None:
-            self._span.set_attribute("buraco.table_id", logs.shown_table_id(table_id))
-        if code in _OURS:
+            self._span.set_attribute("buraco.table_id", logs.format_table_id(table_id))
+        if code in _SERVER_FAULTS:
             self._span.set_status(Status(StatusCode.ERROR))
         self._span.end()
 
 
-def _ago(seconds: float) -> int:
-    """A time so many seconds before now, as spans want it."""
+def _unix_nanoseconds_before(seconds: float) -> int:
+    """Return the time so many seconds before now, as spans take it."""
     return time.time_ns() - round(seconds * 1e9)
 
 
-def _texts(metadata: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
+def _text_headers(metadata: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
     return {key: value for key, value in metadata if isinstance(value, str)}

@@ -1,6 +1,6 @@
-"""Traces of calls, if the environment asks for them: with its own variables (OTEL_…), not with settings of ours.
+"""Traces of calls, if OpenTelemetry's own variables (OTEL_…) ask for them; there is no setting.
 
-What it takes (the extra `otel`) is loaded only then; without traces a call pays for looks at an attribute that is None.
+OpenTelemetry (the extra `otel`) is only imported then; without it a call pays for the check of an attribute.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_P
 
 
 class TracingError(Exception):
-    """The environment asks for traces that cannot be had; the message says why, for an operator."""
+    """The traces that the environment asks for are not possible; the message tells an operator why."""
 
 
 class Tracing(Protocol):
-    """Makes traces and sends them away."""
+    """Makes traces and exports them."""
 
     def begin(self, call: CallContext, *, stream: bool) -> CallTrace:
-        """The trace of a call that has come: part of its caller's, if it says so."""
+        """Start the trace of a new call, as a part of its caller's trace if its headers name one."""
 
     def close(self) -> None:
-        """Sends what is left, for some seconds at most. Blocks."""
+        """Export what is left. Block for at most some seconds."""
 
 
-def tracing_of(environment: Mapping[str, str], version: str) -> Tracing | None:
-    """What the environment asks for, None for nothing. Raises TracingError if it asks for what cannot be had."""
+def create_tracing(environment: Mapping[str, str], version: str) -> Tracing | None:
+    """Return the tracing that the environment asks for, None if it asks for none. Raise TracingError."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return None
-    exporters = _listed(environment.get("OTEL_TRACES_EXPORTER", ""))
+    exporters = [name.strip() for name in environment.get("OTEL_TRACES_EXPORTER", "").split(",") if name.strip()]
     if exporters == ["none"] or not (exporters or any(environment.get(name) for name in _ENDPOINTS)):
         return None
     if exporters not in ([], ["otlp"]):
@@ -47,7 +47,3 @@ def tracing_of(environment: Mapping[str, str], version: str) -> Tracing | None:
             f"the environment asks for traces, but the extra `otel` is not installed ({error})"
         ) from None
     return OtlpTracing(environment, version)
-
-
-def _listed(text: str) -> list[str]:
-    return [name for part in text.split(",") if (name := part.strip())]

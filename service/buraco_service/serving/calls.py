@@ -66,7 +66,7 @@ class Calls:
         self._methods: dict[str, Method] = {}
         self._unknown = Method("unknown", None, metrics)
         self._log = logs.get_logger().bind()
-        self._log_call = logs.call_log()
+        self._log_call = logs.get_call_logger()
         self._refusal_lines = _LineLimit(_MAX_REFUSAL_LINES)
         self._ids = itertools.count(1)
         self._prefix = secrets.token_hex(6)
@@ -108,7 +108,7 @@ class Calls:
         while True:
             await asyncio.sleep(_OVERDUE_INTERVAL)
             self._admission.end_overdue()
-            self._metrics.unsent_messages(self._admission.unsent)
+            self._metrics.set_unsent_messages(self._admission.unsent)
 
     async def _choose_handler(
         self, call: CallContext, method: Method, context: Context, metadata: Metadata
@@ -178,7 +178,7 @@ class Calls:
         # From here on it ends by itself.
         call.ended_by = error
         if error.code in _REFUSALS:
-            self._metrics.refused(error.reason, error.metadata.get("limit", ""))
+            self._metrics.count_refusal(error.reason, error.metadata.get("limit", ""))
         self._finish(call, method, error.code.name, error.reason, limited=error.code in _REFUSALS)
         await context.abort(
             error.code,
@@ -203,7 +203,7 @@ class Calls:
         """Count and log the end of a call; of those that are `limited` only so many a second are logged."""
         call.finished = True
         seconds = time.perf_counter() - call.started
-        method.figures.finished(code, seconds)
+        method.figures.observe_end(code, seconds)
         if call.trace is not None:
             call.trace.end(code, reason, call.table_id)
         if method.kind.is_probe and reason is None:

@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 
 from buraco_service import errors
 from buraco_service.access.admission import Kind
-from buraco_service.observing.figures import GrpcType, MethodMetrics
+from buraco_service.observing.collectors import GrpcType, MethodMetrics
 from buraco_service.observing.metrics import Metrics
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"

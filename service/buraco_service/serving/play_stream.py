@@ -14,7 +14,7 @@ from buraco_rules import Move, view_of
 from buraco_service import errors
 from buraco_service.access.admission import charge_request
 from buraco_service.access.seat_tokens import SeatClaims
-from buraco_service.requests import RequestProblems, request_id_of
+from buraco_service.requests import RequestProblems, read_request_id
 from buraco_service.tables.changes import RuleBroken
 from buraco_service.tables.entries import serialise_events
 from buraco_service.tables.feed import UPDATE, Feed, Feeds
@@ -129,14 +129,14 @@ class PlayStream:
             if error.code in _FATAL or error.reason == errors.TABLE_TOO_NEW:
                 raise
             if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-                self._tables.metrics.refused(error.reason, error.metadata.get("limit", ""))
+                self._tables.metrics.count_refusal(error.reason, error.metadata.get("limit", ""))
             await self._catch_up()
             return pb.PlayAnswer(request_id=request.request_id, error=_play_error(error)).SerializeToString()
         return _ANSWER.request_id(request.request_id.encode()) + _ANSWER.accepted(await self._play_accepted(accepted))
 
     async def _change(self, request: pb.PlaySubmit | pb.PlayUndo) -> Accepted:
         problems = RequestProblems()
-        request_id = request_id_of(request.request_id, problems)
+        request_id = read_request_id(request.request_id, problems)
         moves: tuple[Move, ...] = ()
         if isinstance(request, pb.PlaySubmit):
             moves = problems.collect(lambda: moves_from_pb(request.moves), ())

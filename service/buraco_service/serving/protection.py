@@ -11,7 +11,7 @@ from buraco_service.access.api_keys import ApiKeys
 from buraco_service.access.file_watch import WatchedFiles
 from buraco_service.access.seat_tokens import SeatTokens
 from buraco_service.access.tls import ServerTls
-from buraco_service.configuration import kinds
+from buraco_service.configuration.key_lists import API_KEYS, SIGNING_KEYS
 from buraco_service.configuration.settings import Settings
 
 _T = TypeVar("_T")
@@ -29,8 +29,8 @@ class Protection:
         self.tls: ServerTls | None = None
         self._interval = settings.reload_interval
         self._watched: list[WatchedFiles] = []
-        self._watch("signing keys", settings.signing_keys_file, kinds.signing_keys_of_file, self.tokens.replace_keys)
-        self._watch("API keys", settings.api_keys_file, kinds.api_keys_of_file, self.api_keys.replace)
+        self._watch("signing keys", settings.signing_keys_file, SIGNING_KEYS.read, self.tokens.replace_keys)
+        self._watch("API keys", settings.api_keys_file, API_KEYS.read, self.api_keys.replace)
         if settings.tls != "off":
             files = settings.tls_files()
             self.tls = ServerTls(files)

@@ -43,7 +43,7 @@ from buraco_rules import Deal as DealValue
 from buraco_rules.cards import FACES, deck
 from buraco_rules.events import Event
 from buraco_service.observing.metrics import Metrics
-from buraco_service.requests import RequestProblems, requested_rules
+from buraco_service.requests import RequestProblems, read_rule_set
 from buraco_service.serving.positions import Positions
 
 _Context = grpc.aio.ServicerContext[Any, Any]
@@ -71,7 +71,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     async def Deal(self, request: pb.DealRequest, context: _Context) -> pb.DealResponse:
         """See the contract."""
         problems = RequestProblems()
-        rules = requested_rules(request, problems)
+        rules = read_rule_set(request, problems)
         problems.check("seats", request.seats in (2, 4), f"2 or 4 (R2.1), not {request.seats}")
         match = _requested_match(request, problems)
         given = request.HasField("seed")
@@ -105,15 +105,15 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
             try:
                 deal, new_events = apply_for(deal, seat, move)
             except IllegalMove as illegal:
-                self._metrics.moves(rules.id, "illegal")
+                self._metrics.count_moves(rules.id, "illegal")
                 for violation in illegal.violations:
-                    self._metrics.violation(violation.name)
+                    self._metrics.count_violation(violation.name)
                 refusal = pb.ValidateMovesResponse(illegal_index=index)
                 reasons: Untyped = refusal.violations
                 reasons.extend(illegal.violations)
                 return refusal
             events += new_events
-        self._metrics.moves(rules.id, "accepted", len(moves))
+        self._metrics.count_moves(rules.id, "accepted", len(moves))
         snapshot = snapshot_bytes(deal)
         self._positions.add(snapshot, deal)
         serialised = [_VALIDATED.events(event_bytes(event)) for event in events]
@@ -152,7 +152,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     async def ArrangeMeld(self, request: pb.ArrangeMeldRequest, context: _Context) -> pb.ArrangeMeldResponse:
         """See the contract."""
         problems = RequestProblems()
-        rules = requested_rules(request, problems)
+        rules = read_rule_set(request, problems)
         cards = _cards_to_arrange(request, rules, problems)
         if rules is None or problems:
             raise problems.error()

@@ -107,7 +107,7 @@ class BuracoServer:
             "serving",
             address=self.address,
             metrics_address=self.metrics_address,
-            store=self._settings.store_shown,
+            store=self._settings.redacted_store,
             tls=self._settings.tls,
             loop=type(asyncio.get_running_loop()).__module__.partition(".")[0],
         )

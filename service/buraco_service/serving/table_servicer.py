@@ -20,10 +20,10 @@ from buraco_service.observing.current_call import current_call
 from buraco_service.requests import (
     RequestProblems,
     is_table_id,
-    page_size_of,
-    request_id_of,
-    requested_rules,
-    table_id_of,
+    read_page_size,
+    read_request_id,
+    read_rule_set,
+    read_table_id,
 )
 from buraco_service.serving.play_stream import PlayStream
 from buraco_service.serving.player_names import normalise_player_name
@@ -57,13 +57,13 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
         """See the contract."""
         problems = RequestProblems()
-        rules = requested_rules(request, problems)
+        rules = read_rule_set(request, problems)
         problems.check("seats", request.seats in (2, 4), f"2 or 4, not {request.seats}")
         problems.check("target_score", request.target_score <= MAX_TARGET, f"at most {MAX_TARGET}")
         problems.check("stake", request.stake <= MAX_STAKE, f"at most {MAX_STAKE}")
         given = request.HasField("seed")
         problems.check("seed", not given or len(request.seed) == SEED_BYTES, f"{SEED_BYTES} bytes")
-        request_id = request_id_of(request.request_id, problems)
+        request_id = read_request_id(request.request_id, problems)
         if rules is None or problems:
             raise problems.error()
         target = rules.usual_targets[0] if rules.usual_targets else 0
@@ -80,13 +80,13 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def GetTable(self, request: pb.GetTableRequest, context: Context) -> pb.GetTableResponse:
         """See the contract."""
-        table = await self._repository.get(table_id_of(request.table_id))
+        table = await self._repository.get(read_table_id(request.table_id))
         return pb.GetTableResponse(table=table_to_pb(table))
 
     async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
         """See the contract."""
         problems = RequestProblems()
-        size = page_size_of(request.page_size, DEFAULT_PAGE, MAX_PAGE, problems)
+        size = read_page_size(request.page_size, DEFAULT_PAGE, MAX_PAGE, problems)
         after = request.page_token
         problems.check("page_token", not after or is_table_id(after), "the token of the page before")
         problems.check("state", int(request.state) in (0, *TableState), "no state of a table")
@@ -108,27 +108,27 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         except ValueError as error:
             problems.add("player_name", str(error))
         problems.check("entropy", len(request.entropy) <= MAX_ENTROPY_BYTES, f"at most {MAX_ENTROPY_BYTES} bytes")
-        request_id = request_id_of(request.request_id, problems)
-        table_id = table_id_of(request.table_id, problems)
+        request_id = read_request_id(request.request_id, problems)
+        table_id = read_table_id(request.table_id, problems)
         problems.raise_if_any()
         seat = request.seat if request.HasField("seat") else None
         return await self._tables.join(table_id, seat, name, request.entropy, request_id, current_caller())
 
     async def RenewToken(self, request: pb.RenewTokenRequest, context: Context) -> pb.RenewTokenResponse:
         """See the contract."""
-        return await self._tables.renew(table_id_of(request.table_id), self._seat_claims(context))
+        return await self._tables.renew(read_table_id(request.table_id), self._seat_claims(context))
 
     async def LeaveTable(self, request: pb.LeaveTableRequest, context: Context) -> pb.LeaveTableResponse:
         """See the contract."""
         problems = RequestProblems()
-        request_id = request_id_of(request.request_id, problems)
-        table_id = table_id_of(request.table_id, problems)
+        request_id = read_request_id(request.request_id, problems)
+        table_id = read_table_id(request.table_id, problems)
         problems.raise_if_any()
         return await self._tables.leave(table_id, self._seat_claims(context), request_id)
 
     async def GetView(self, request: pb.TableServiceGetViewRequest, context: Context) -> pb.TableServiceGetViewResponse:
         """See the contract."""
-        table_id = table_id_of(request.table_id)
+        table_id = read_table_id(request.table_id)
         claims = self._claims(context)
         table = await self._repository.get(table_id)
         seat = None if claims is None else verify_seat(table, claims)
@@ -140,7 +140,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         self, request: pb.TableServiceListLegalMovesRequest, context: Context
     ) -> bytes:
         """See the contract."""
-        table_id = table_id_of(request.table_id)
+        table_id = read_table_id(request.table_id)
         claims = self._seat_claims(context)
         table = await self._repository.get(table_id)
         moves = table.legal_moves(verify_seat(table, claims))
@@ -150,8 +150,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     async def SubmitMoves(self, request: pb.SubmitMovesRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
         problems = RequestProblems()
-        request_id = request_id_of(request.request_id, problems)
-        table_id = table_id_of(request.table_id, problems)
+        request_id = read_request_id(request.request_id, problems)
+        table_id = read_table_id(request.table_id, problems)
         moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
@@ -163,8 +163,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     async def UndoMove(self, request: pb.UndoMoveRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
         problems = RequestProblems()
-        request_id = request_id_of(request.request_id, problems)
-        table_id = table_id_of(request.table_id, problems)
+        request_id = read_request_id(request.request_id, problems)
+        table_id = read_table_id(request.table_id, problems)
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
         accepted = await self._tables.undo_move(
@@ -178,7 +178,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         """See the contract."""
         after = request.after_revision if request.HasField("after_revision") else None
         async with (
-            self._feeds.open(table_id_of(request.table_id), self._claims(context)) as feed,
+            self._feeds.open(read_table_id(request.table_id), self._claims(context)) as feed,
             aclosing(self._feeds.follow(feed, after)) as updates,
         ):
             async for update in updates:
@@ -196,7 +196,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems = RequestProblems()
         problems.check("open", opening.HasField("open"), "must be the first message")
         problems.raise_if_any()
-        table_id = table_id_of(opening.open.table_id)
+        table_id = read_table_id(opening.open.table_id)
         after = opening.open.after_revision if opening.open.HasField("after_revision") else None
         async with self._feeds.open(table_id, claims) as feed:
             stream = PlayStream(self._tables, self._feeds, feed, table_id, claims, request_iterator, context.write)
@@ -205,8 +205,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     async def GetRecord(self, request: pb.GetRecordRequest, context: Context) -> pb.GetRecordResponse:
         """See the contract."""
         problems = RequestProblems()
-        size = page_size_of(request.page_size, DEFAULT_RECORDS, MAX_RECORDS, problems)
-        table_id = table_id_of(request.table_id, problems)
+        size = read_page_size(request.page_size, DEFAULT_RECORDS, MAX_RECORDS, problems)
+        table_id = read_table_id(request.table_id, problems)
         problems.raise_if_any()
         deals = await self._repository.read_records(table_id, request.after_deal, size + 1)
         return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size)

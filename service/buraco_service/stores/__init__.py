@@ -1,1 +1,1 @@
-"""Where tables are kept: the interface in `base`, its backends, and `urls.open_store` to get one."""
+"""Stores of tables: the interface in `base`, one folder for each database, `urls.open_store` to open one."""

@@ -1,40 +1,49 @@
-"""What a store of tables promises, whatever keeps the bytes.
+"""The interface of a store of tables, for any database.
 
-A store knows no protobuf and no game: state, log entries, answers and records are opaque bytes, and the clock is the
-caller's. Every write is one atomic step and is durable before its call returns. Nothing stays locked between calls:
-writers race through `Commit.expected_revision`, and the loser gets `RevisionConflict`.
+A store knows no protobuf and no game: states, log entries, answers and records are opaque bytes, and times come from
+the caller, in seconds since the epoch. It promises:
 
-A store belongs to the event loop that opened it; a call from another loop raises RuntimeError.
+- **Atomic**: each `create`, each `commit` and each table that `expire` removes is written whole or not at all.
+- **Durable**: a write is durable before its call returns, as far as the database is set up for that.
+- **Fresh**: a read sees every write that was acknowledged before the read began, by any process.
+- **No locks between calls**: writers race by `Commit.expected_revision`, and the loser gets `RevisionConflict`.
+
+Any method but `subscribe` and `close` may raise StoreUnavailable. Arguments out of the ranges in `limits` raise
+ValueError: they are mistakes of the caller. A write whose caller is cancelled may still happen. A store belongs to the
+event loop that opened it; a call from another loop raises RuntimeError.
+
+A new store is a class with the methods of `Store`, an entry in `urls.open_store`, and a parameter of the fixture
+`store_factory` in `tests/stores/`, whose tests check all that is promised here.
 """
 
 from __future__ import annotations
 
-import builtins
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Protocol, Self
 
-KEPT_REQUESTS = 512
-"""Of how many of a table's newest revisions the requests are remembered for certain. Older ones are forgotten soon, but
-that of the first revision stays as long as the table.
+KEPT_ANSWERS = 512
+"""Revisions of a table, counted from the newest, whose answers are certain to be stored.
+
+The answer of revision 1 is kept as long as the table; older ones than these are dropped every PRUNE_STEP revisions.
 """
 
 PRUNE_STEP = 64
-"""Old log entries and remembered requests go in steps: fewer than this many may outstay what was asked for."""
+"""Old log entries and answers are dropped in steps: fewer than this many may be kept longer than required."""
 
 
-class Stored(NamedTuple):
-    """A table as the store holds it."""
+class StoredTable(NamedTuple):
+    """A table as it is stored."""
 
     table_id: str
     revision: int
     """1 after create, one more with every commit."""
     state: bytes
     status: str
-    """A short word to list by, such as "waiting", "playing" or "finished"."""
+    """A short word to list tables by, such as "waiting", "playing" or "finished"."""
     created_at: float
-    """Seconds since the epoch, as given to create."""
+    """The time given to create."""
     updated_at: float
-    """Seconds since the epoch, as given to the newest commit."""
+    """The time given to the newest write."""
 
 
 class LogEntry(NamedTuple):
@@ -44,81 +53,81 @@ class LogEntry(NamedTuple):
     payload: bytes
 
 
-class Remembered(NamedTuple):
-    """The answer given to a request that was committed, and the revision it made."""
+class StoredAnswer(NamedTuple):
+    """The answer stored under a request id, and the revision that the request made."""
 
     revision: int
     answer: bytes
 
 
 class NewTable(NamedTuple):
-    """A table that is to be: all of it is written, or nothing."""
+    """A table to create."""
 
     table_id: str
     state: bytes
     status: str
     now: float
     entry: bytes
+    """The log entry of revision 1."""
     request_id: str | None
-    """Remembered with `answer` for as long as the table is there; None remembers nothing. A repeat has to come with the
-    same table id: that is what it is found by.
-    """
+    """The `answer` is stored under it as long as the table; None stores no answer. A repeat needs the same table id."""
     answer: bytes
     owner: str | None = None
-    """For whom `Store.owned` counts it, for as long as it is there; None for nobody."""
+    """Whom `Store.count_owned` counts the table for; None for nobody. Never changes."""
 
 
 class Commit(NamedTuple):
-    """One step of one table: all of it is written, or nothing."""
+    """A change of one table."""
 
     table_id: str
     expected_revision: int
-    """The revision this step builds on. It has to be the table's newest, or the commit loses with RevisionConflict."""
+    """The revision that this change builds on; any other than the newest is a conflict."""
     state: bytes
     status: str
     now: float
     entry: bytes
+    """The log entry of the new revision."""
     request_id: str | None
-    """Remembered with `answer` for this table; None remembers nothing."""
+    """The `answer` is stored under it, for this table alone; None stores no answer."""
     answer: bytes
     records: tuple[tuple[int, bytes], ...] = ()
-    """(deal number, payload) of deals that ended with this step. A number written before is replaced."""
+    """(deal number, payload) of deals that this change ends. A number written before is replaced."""
     keep_log_after: int | None = None
-    """Log entries up to and with this revision may be dropped in the same write; they are as soon as PRUNE_STEP of
-    them can go. The entry of the newest revision always stays."""
+    """Log entries up to and including this revision may be dropped in the same write, and are once they are PRUNE_STEP
+    or more; None keeps all. The new revision's entry always stays."""
 
 
 class StoreError(Exception):
-    """Anything a store raises on purpose."""
+    """Any error that a store raises by design."""
 
     outcome: ClassVar[str] = "error"
-    """A stable short name of the error, fit for a metric's label."""
+    """The value of the metrics' label `outcome`."""
 
 
 class StoreUrlError(StoreError):
-    """The store's URL is malformed, of an unknown scheme, or names a place where no store can be."""
+    """The store's URL is malformed, has an unknown scheme, or names a place where no store can be."""
 
     outcome = "bad_url"
 
 
 class StoreIncompatible(StoreError):
-    """What is stored there cannot be used by this version: a newer schema, or no store of tables at all."""
+    """This version cannot use what is stored: a newer schema, or data of another program."""
 
     outcome = "incompatible"
 
 
 class StoreUnavailable(StoreError):
-    """The store is away, full, read only, locked for too long, or closed.
+    """The store cannot be reached, is full, read only, locked for too long, or closed.
 
-    A write that got this answer is never there in part. It is nearly always not there at all, but a connection or disk
-    that fails at the very end can leave it whole: repeat it with the same request id, which finds out.
+    A write that raised this is never stored in part. It is nearly always not stored at all, but it can be stored whole
+    if a connection or disk fails at the very end. Repeat it with the same request id to find out.
     """
 
     outcome = "unavailable"
 
 
 class TableNotFound(StoreError):
-    """No table has this id. An id that no table could have is answered the same way."""
+    """No table has this id; raised for an id that no table can have, too."""
 
     outcome = "not_found"
 
@@ -128,7 +137,7 @@ class TableNotFound(StoreError):
 
 
 class TableExists(StoreError):
-    """The id given to create is taken."""
+    """Another request has created a table with this id."""
 
     outcome = "exists"
 
@@ -138,7 +147,7 @@ class TableExists(StoreError):
 
 
 class RevisionConflict(StoreError):
-    """The table has moved on (or was never there yet): `current` is its revision now."""
+    """The commit does not build on the table's newest revision, which is `current`."""
 
     outcome = "conflict"
 
@@ -147,22 +156,29 @@ class RevisionConflict(StoreError):
         self.current = current
 
 
-class AlreadyRemembered(StoreError):
-    """The request id was committed before; nothing was written now. `remembered` is what the first one got."""
+class RevisionsExhausted(StoreError):
+    """The table has the highest revision there can be (`limits.MAX_NUMBER`)."""
+
+    def __init__(self) -> None:
+        super().__init__("the table has had as many revisions as there can be")
+
+
+class AlreadyAnswered(StoreError):
+    """The request id has an answer, `stored_answer`, from an earlier write; this one wrote nothing."""
 
     outcome = "remembered"
 
-    def __init__(self, table_id: str, remembered: Remembered) -> None:
-        super().__init__(f"the request made revision {remembered.revision} of table {table_id!r}")
+    def __init__(self, table_id: str, stored_answer: StoredAnswer) -> None:
+        super().__init__(f"the request made revision {stored_answer.revision} of table {table_id!r}")
         self.table_id = table_id
-        """The table the first request wrote. It has another id than asked for if an earlier version created it."""
-        self.remembered = remembered
+        """The table that the first request wrote: another than asked for if an earlier version created it."""
+        self.stored_answer = stored_answer
 
 
 class HistoryGone(StoreError):
     """Log entries that were asked for have been dropped.
 
-    `oldest` is the oldest revision still in the log, so `oldest - 1` is the lowest `after_revision` that works.
+    `oldest` is the oldest revision in the log, so that `oldest - 1` is the lowest `after_revision` that can be read.
     """
 
     outcome = "history_gone"
@@ -173,109 +189,102 @@ class HistoryGone(StoreError):
 
 
 class Subscription(Protocol):
-    """Wake-ups for one table; made by `Store.subscribe`, used as an async context manager by one task.
+    """Wake-ups for the changes of one table; an async context manager, made by `Store.subscribe` and used by one task.
 
-    Enter it before the first read: then no revision can slip in between reading and waiting.
+    Enter it before the first read: changes count from then on, so that none is missed between reading and waiting.
     """
 
-    async def __aenter__(self) -> Self: ...
+    async def __aenter__(self) -> Self:
+        """Raise StoreUnavailable if the store is closed."""
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    async def changed(self) -> int | None:
-        """Return when the table may have changed since entering or since the last return.
+    async def wait(self) -> int | None:
+        """Return once the table may have changed since entering, or since the last return.
 
-        The answer is how far the table has come, as far as the store knows without looking: whoever has seen this
-        revision need not look now. None is for not known (look), 0 for woken by `wake` alone.
+        Return the newest revision that the store knows of without a read, so that a caller who has it need not read;
+        None if it is not known, 0 if only `wake` ended the wait. Every change is followed by a return, but several may
+        share one, and a return need not have a change. Creating and expiring the table are changes, too.
 
-        Several changes may fold into one return, and a return may be for nothing; no change goes without one. Being
-        removed by `expire` is a change too. A table that does not exist can be waited for.
-        Raises StoreUnavailable once the store is closed.
+        Raise StoreUnavailable once the store is closed.
         """
 
     def wake(self) -> None:
-        """Let `changed` return although nothing may have happened: the waiter has something else to look at."""
+        """End this wait, or the next, without a change."""
 
     def hold(self) -> None:
-        """Let no change wake the waiter until `release`: it makes one itself and learns of it in another way."""
+        """Let changes wake nobody until `release`, because the waiter makes the next change itself."""
 
     def release(self, seen: int) -> None:
-        """Go on after `hold`. The waiter has seen this revision; what has come after it wakes now."""
+        """End `hold`, and wake for changes after revision `seen` that came meanwhile."""
 
 
 class Store(Protocol):
-    """Tables in one place. Every method may raise StoreUnavailable besides the errors it names.
-
-    ValueError means a broken argument (see the module `limits`): a programming error of the caller.
-    A write whose caller is cancelled may still happen.
-    """
+    """Tables in one database, which any number of processes may share. See the module for what holds of all methods."""
 
     async def create(self, table: NewTable) -> None:
         """Write a new table with revision 1.
 
-        Raises AlreadyRemembered when the table is there and was created by this request, TableExists when it is there
-        and was not. Earlier versions created tables under ids of their own choice: AlreadyRemembered, too, when one of
-        theirs was created by this request.
+        Raise AlreadyAnswered if this request created the table before, even if it has changed since; TableExists if
+        another created it. Earlier versions chose table ids themselves: raise AlreadyAnswered as well if a table of
+        theirs, with any id, was created by this request.
         """
 
-    async def owned(self, owner: str, status: str) -> int:
-        """How many tables of this status were created for the owner, by whichever process.
+    async def count_owned(self, owner: str, status: str) -> int:
+        """Return the number of the owner's tables with this status.
 
-        Sees every write acknowledged before the call. It holds nothing back: creates at the same time can pass a bound.
+        Several creates at once can pass a bound that each of them checked with this.
         """
 
     async def count(self, status: str) -> int:
-        """How many tables of this status there are, made by whichever process.
+        """Return the number of tables with this status. May read as many index entries as it counts: call it seldom."""
 
-        For who looks now and then: it may read as many index entries as it counts.
-        """
+    async def load(self, table_id: str) -> StoredTable:
+        """Return the newest state. Raise TableNotFound."""
 
-    async def load(self, table_id: str) -> Stored:
-        """The newest state. Sees every commit acknowledged before the call. Raises TableNotFound."""
-
-    async def revision(self, table_id: str) -> int:
-        """The newest revision alone: the cheapest look at whether a copy is fresh. Raises TableNotFound."""
+    async def load_revision(self, table_id: str) -> int:
+        """Return the newest revision, the cheapest way to check a cached copy. Raise TableNotFound."""
 
     async def commit(self, commit: Commit) -> int:
-        """Take one step and return the new revision.
+        """Write one change and return the new revision.
 
-        Raises TableNotFound, AlreadyRemembered when the request id is remembered for this table (looked at before the
-        revision, so that a repeat is told its answer and not a conflict), then RevisionConflict.
+        Raise, in this order: TableNotFound; AlreadyAnswered if the table has an answer under the request id, so that a
+        repeat gets its answer and no conflict; RevisionConflict; RevisionsExhausted.
         """
 
-    async def remembered(self, table_id: str, *request_ids: str) -> Remembered | None:
-        """Return what the create or a commit of the table with one of these request ids got, if it is among those kept.
+    async def find_answer(self, table_id: str, *request_ids: str) -> StoredAnswer | None:
+        """Return the table's stored answer under one of these request ids, None if there is none.
 
-        If there is no such table: what a create by an earlier version got, which chose the table's id itself.
+        If there is no such table, look for the answer of a create by an earlier version, which chose the table id.
         """
 
-    async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
-        """The oldest `limit` entries with a revision above `after_revision`, in order and without a gap.
+    async def read_log(self, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
+        """Return the first `limit` log entries after a revision, in order and without a gap.
 
-        0 or less means from the start; empty when there is nothing newer. Raises TableNotFound, and HistoryGone when
-        an entry that belongs in the answer has been dropped.
+        0 or less reads from the start; nothing newer gives an empty list. Raise TableNotFound, and HistoryGone if an
+        entry that belongs in the result has been dropped.
         """
 
-    async def records(self, table_id: str, after_deal: int, limit: int) -> builtins.list[tuple[int, bytes]]:
-        """The first `limit` (deal number, payload) with a number above `after_deal`, in order. Raises TableNotFound."""
+    async def read_records(self, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
+        """Return the first `limit` (deal number, payload) after a deal number, in order. Raise TableNotFound."""
 
-    async def list(self, status: str | None, limit: int, after: str | None) -> builtins.list[Stored]:
-        """The first `limit` tables, of one status or of all, whose id sorts behind `after` (by code point)."""
+    async def list_tables(self, status: str | None, limit: int, after: str | None) -> list[StoredTable]:
+        """Return the first `limit` tables, of one status or of all, with an id after `after` by code points."""
 
     async def expire(self, updated_before: float, limit: int) -> int:
-        """Remove tables not written since `updated_before`, at most `limit`, the longest untouched (to the hour) first.
+        """Remove up to `limit` tables not written since `updated_before`, and return how many.
 
-        A table goes whole, with its log, records and remembered requests. Returns how many went; fewer than `limit`
-        means that none is left.
+        Fewer than `limit` means that none is left. Those untouched longest, to the hour, go first, each with its log,
+        records and answers.
         """
 
     def subscribe(self, table_id: str) -> Subscription:
-        """Wake-ups for changes of this table, whichever process makes them."""
+        """Return a subscription to changes of this table by any process. The table need not exist."""
 
     async def ping(self) -> None:
-        """Return when the store answers and a write could begin. Nothing is written."""
+        """Return if the store answers and could write. Nothing is written."""
 
     async def close(self) -> None:
-        """Finish the calls under way, refuse new ones with StoreUnavailable, end every subscription. Repeatable."""
+        """Finish the calls under way, refuse new ones with StoreUnavailable, and end all subscriptions. Repeatable."""

@@ -1,55 +1,62 @@
-"""A store that reports what it does, and whom it reports to."""
+"""A store that reports its operations to an observer."""
 
 from __future__ import annotations
 
 import asyncio
-import builtins
 import time
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from buraco_service.observing.current_call import current_call
-from buraco_service.stores.base import Commit, LogEntry, NewTable, Remembered, Store, Stored, StoreError, Subscription
+from buraco_service.stores.base import (
+    Commit,
+    LogEntry,
+    NewTable,
+    Store,
+    StoredAnswer,
+    StoredTable,
+    StoreError,
+    Subscription,
+)
 
 T = TypeVar("T")
 
 
 class StoreObserver(Protocol):
-    """Who is reported to, on the event loop and at once: these must be quick and must not raise."""
+    """Receives the reports, on the event loop: its methods must be quick and must not raise."""
 
-    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
-        """An operation has ended.
+    def observe_store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+        """Take in that an operation has ended after so many seconds.
 
-        `operation` is the name of a method of Store. `outcome` is "ok", the `outcome` of a StoreError ("conflict",
-        "not_found", "exists", "remembered", "history_gone", "unavailable" …), "cancelled", or "error" for anything
-        unforeseen.
+        `operation` is a value of the metrics' label of this name, one for each method of Store. `outcome` is "ok", the
+        `outcome` of a StoreError, "cancelled", or "error" for anything unforeseen.
         """
 
-    def store_watchers(self, count: int) -> None:
-        """So many subscriptions are entered now."""
+    def set_store_watchers(self, count: int) -> None:
+        """Take in how many subscriptions are entered now."""
 
 
-class TracedOperations:
-    """Tells of the store's operations whom it is told to, and the trace of the call that waited for them."""
+class TracingObserver:
+    """Reports to another observer, and operations also to the trace of the call that waits for them."""
 
     def __init__(self, observer: StoreObserver) -> None:
         self._observer = observer
 
-    def store_operation(self, operation: str, outcome: str, seconds: float) -> None:
+    def observe_store_operation(self, operation: str, outcome: str, seconds: float) -> None:
         """See `StoreObserver`."""
-        self._observer.store_operation(operation, outcome, seconds)
+        self._observer.observe_store_operation(operation, outcome, seconds)
         call = current_call.get()
         if call is not None and call.trace is not None:
-            call.trace.operation(operation, outcome, seconds)
+            call.trace.record_operation(operation, outcome, seconds)
 
-    def store_watchers(self, count: int) -> None:
+    def set_store_watchers(self, count: int) -> None:
         """See `StoreObserver`."""
-        self._observer.store_watchers(count)
+        self._observer.set_store_watchers(count)
 
 
 class InstrumentedStore:
-    """Passes everything on to another store (see `base.Store`) and tells the observer."""
+    """Passes every call to another store (see `base.Store`) and reports to the observer."""
 
     def __init__(self, store: Store, observer: StoreObserver) -> None:
         self._store = store
@@ -60,41 +67,41 @@ class InstrumentedStore:
         """See `Store.create`."""
         await self._observed("create", self._store.create(table))
 
-    async def owned(self, owner: str, status: str) -> int:
-        """See `Store.owned`."""
-        return await self._observed("owned", self._store.owned(owner, status))
+    async def count_owned(self, owner: str, status: str) -> int:
+        """See `Store.count_owned`."""
+        return await self._observed("owned", self._store.count_owned(owner, status))
 
     async def count(self, status: str) -> int:
         """See `Store.count`."""
         return await self._observed("count", self._store.count(status))
 
-    async def load(self, table_id: str) -> Stored:
+    async def load(self, table_id: str) -> StoredTable:
         """See `Store.load`."""
         return await self._observed("load", self._store.load(table_id))
 
-    async def revision(self, table_id: str) -> int:
-        """See `Store.revision`."""
-        return await self._observed("revision", self._store.revision(table_id))
+    async def load_revision(self, table_id: str) -> int:
+        """See `Store.load_revision`."""
+        return await self._observed("revision", self._store.load_revision(table_id))
 
     async def commit(self, commit: Commit) -> int:
         """See `Store.commit`."""
         return await self._observed("commit", self._store.commit(commit))
 
-    async def remembered(self, table_id: str, *request_ids: str) -> Remembered | None:
-        """See `Store.remembered`."""
-        return await self._observed("remembered", self._store.remembered(table_id, *request_ids))
+    async def find_answer(self, table_id: str, *request_ids: str) -> StoredAnswer | None:
+        """See `Store.find_answer`."""
+        return await self._observed("remembered", self._store.find_answer(table_id, *request_ids))
 
-    async def log(self, table_id: str, after_revision: int, limit: int) -> builtins.list[LogEntry]:
-        """See `Store.log`."""
-        return await self._observed("log", self._store.log(table_id, after_revision, limit))
+    async def read_log(self, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
+        """See `Store.read_log`."""
+        return await self._observed("log", self._store.read_log(table_id, after_revision, limit))
 
-    async def records(self, table_id: str, after_deal: int, limit: int) -> builtins.list[tuple[int, bytes]]:
-        """See `Store.records`."""
-        return await self._observed("records", self._store.records(table_id, after_deal, limit))
+    async def read_records(self, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
+        """See `Store.read_records`."""
+        return await self._observed("records", self._store.read_records(table_id, after_deal, limit))
 
-    async def list(self, status: str | None, limit: int, after: str | None) -> builtins.list[Stored]:
-        """See `Store.list`."""
-        return await self._observed("list", self._store.list(status, limit, after))
+    async def list_tables(self, status: str | None, limit: int, after: str | None) -> list[StoredTable]:
+        """See `Store.list_tables`."""
+        return await self._observed("list", self._store.list_tables(status, limit, after))
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """See `Store.expire`."""
@@ -102,7 +109,7 @@ class InstrumentedStore:
 
     def subscribe(self, table_id: str) -> Subscription:
         """See `Store.subscribe`."""
-        return _CountedSubscription(self._store.subscribe(table_id), self._count_watchers)
+        return _CountedSubscription(self._store.subscribe(table_id), self._add_watchers)
 
     async def ping(self) -> None:
         """See `Store.ping`."""
@@ -125,30 +132,30 @@ class InstrumentedStore:
             outcome = "cancelled"
             raise
         finally:
-            self._observer.store_operation(operation, outcome, time.perf_counter() - begun)
+            self._observer.observe_store_operation(operation, outcome, time.perf_counter() - begun)
         return result
 
-    def _count_watchers(self, change: int) -> None:
+    def _add_watchers(self, change: int) -> None:
         self._watchers += change
-        self._observer.store_watchers(self._watchers)
+        self._observer.set_store_watchers(self._watchers)
 
 
 class _CountedSubscription:
-    def __init__(self, subscription: Subscription, count: Callable[[int], None]) -> None:
+    def __init__(self, subscription: Subscription, add_watchers: Callable[[int], None]) -> None:
         self._subscription = subscription
-        self._count = count
-        self.changed = subscription.changed
+        self._add_watchers = add_watchers
+        self.wait = subscription.wait
         self.wake = subscription.wake
         self.hold = subscription.hold
         self.release = subscription.release
 
     async def __aenter__(self) -> Self:
         await self._subscription.__aenter__()
-        self._count(1)
+        self._add_watchers(1)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._count(-1)
+        self._add_watchers(-1)
         await self._subscription.__aexit__(kind, error, trace)

@@ -1,4 +1,4 @@
-"""The arguments every store accepts, so that all backends refuse the same ones."""
+"""The arguments that every store accepts, checked in one place so that all stores refuse the same ones."""
 
 from __future__ import annotations
 
@@ -21,94 +21,125 @@ MAX_NUMBER = 2**31 - 1
 MAX_PAGE = 10_000
 """The highest `limit` of a call."""
 
-_END_OF_TIME = 1e11
+MAX_SECONDS = 1e11
+"""The first time that is too late, in seconds since the epoch."""
+
+SECONDS_PER_HOUR = 3600
 
 
 def is_text(value: str, longest: int) -> bool:
-    """Whether every backend can keep this text: not empty, not too long, no NUL, no lone surrogate."""
+    """Return True if every store can keep this text: not empty, not too long, without NUL and lone surrogates."""
     if not 0 < len(value) <= longest or "\0" in value:
         return False
     return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def is_id(value: str) -> bool:
-    """Whether a table or a request can have this id at all."""
+    """Return True if a table, a request or an owner can have this id."""
     return is_text(value, MAX_ID_LENGTH)
 
 
-def check_possible(table_id: str) -> None:
+def hour_of(seconds: float) -> int:
+    """Return the hour since the epoch, which stores keep in an index of tables to expire.
+
+    With hours instead of seconds, few commits change the index.
+    """
+    return int(seconds // SECONDS_PER_HOUR)
+
+
+def clamp(number: int, lowest: int) -> int:
+    """Return the number, or the nearest that a store can compare with, from `lowest` to MAX_NUMBER."""
+    return min(max(number, lowest), MAX_NUMBER)
+
+
+def valid_request_ids(table_id: str, request_ids: Sequence[str]) -> list[str]:
+    """Return those ids that a request can have; none if no table can have the table id."""
+    return list(filter(is_id, request_ids)) if is_id(table_id) else []
+
+
+def validate_table_id(table_id: str) -> None:
     """Raise TableNotFound for an id that no table can have."""
     if not is_id(table_id):
         raise TableNotFound(table_id)
 
 
-def possible_requests(table_id: str, request_ids: Sequence[str]) -> list[str]:
-    """Return those ids that a request can have; none if no table can have the table id."""
-    return list(filter(is_id, request_ids)) if is_id(table_id) else []
-
-
-def check_page(limit: int) -> None:
+def validate_limit(limit: int) -> None:
     """Raise ValueError unless 1 <= limit <= MAX_PAGE."""
     if not 1 <= limit <= MAX_PAGE:
         raise ValueError(f"limit has to be 1 to {MAX_PAGE}, not {limit}")
 
 
-def check_list(status: str | None, limit: int, after: str | None) -> None:
-    """Raise ValueError when an argument of `list` is out of its range. An empty `after` stands before every id."""
-    check_page(limit)
+def validate_page(table_id: str, limit: int) -> None:
+    """Raise as `validate_limit` and `validate_table_id`."""
+    validate_limit(limit)
+    validate_table_id(table_id)
+
+
+def validate_list(status: str | None, limit: int, after: str | None) -> None:
+    """Raise ValueError for arguments of `Store.list_tables` that are out of range. Every id is after an empty one."""
+    validate_limit(limit)
     if status is not None:
-        check_status(status)
+        validate_status(status)
     if after and not is_id(after):
         raise ValueError("not an id for a table")
 
 
-def check_status(status: str) -> None:
-    """Raise ValueError when this can be no status."""
+def validate_expire(updated_before: float, limit: int) -> None:
+    """Raise ValueError for arguments of `Store.expire` that are out of range."""
+    _validate_time(updated_before)
+    validate_limit(limit)
+
+
+def validate_status(status: str) -> None:
+    """Raise ValueError for a text that can be no status."""
     if not is_text(status, MAX_STATUS_LENGTH):
         raise ValueError("not a status")
 
 
-def check_owned(owner: str, status: str) -> None:
-    """Raise ValueError when an argument of `owned` is out of its range."""
+def validate_owned(owner: str, status: str) -> None:
+    """Raise ValueError for arguments of `Store.count_owned` that are out of range."""
     if not is_id(owner):
         raise ValueError("not a name for an owner")
-    check_status(status)
+    validate_status(status)
 
 
-def check_time(seconds: float) -> None:
-    """Raise ValueError unless these are seconds since the epoch that a store can order by."""
-    if not 0 <= seconds < _END_OF_TIME:
-        raise ValueError(f"not a time in seconds since the epoch: {seconds}")
-
-
-def check_create(table: NewTable) -> None:
-    """Raise ValueError when a field of the table is out of its range."""
+def validate_create(table: NewTable) -> None:
+    """Raise ValueError for a field that is out of range."""
     if not is_id(table.table_id):
         raise ValueError("not an id for a table")
     if table.owner is not None and not is_id(table.owner):
         raise ValueError("not a name for an owner")
-    _check_written(table)
+    _validate_write(table)
 
 
-def check_commit(commit: Commit) -> None:
-    """Raise ValueError when a field of the commit is out of its range. Its table and revision are not looked at."""
-    _check_written(commit)
+def validate_commit(commit: Commit) -> None:
+    """Raise ValueError for a field that is out of range, TableNotFound for an id that no table can have.
+
+    Any expected revision is valid: one that cannot be is a conflict.
+    """
+    _validate_write(commit)
     for number, payload in commit.records:
         if not 0 <= number <= MAX_NUMBER:
             raise ValueError(f"a deal number has to be 0 to {MAX_NUMBER}, not {number}")
-        _check_payload("a record", payload)
+        _validate_payload("a record", payload)
+    validate_table_id(commit.table_id)
 
 
-def _check_written(step: NewTable | Commit) -> None:
-    check_status(step.status)
-    if step.request_id is not None and not is_id(step.request_id):
+def _validate_write(write: NewTable | Commit) -> None:
+    validate_status(write.status)
+    if write.request_id is not None and not is_id(write.request_id):
         raise ValueError("not an id for a request")
-    check_time(step.now)
-    _check_payload("the state", step.state)
-    _check_payload("the log entry", step.entry)
-    _check_payload("the answer", step.answer)
+    _validate_time(write.now)
+    _validate_payload("the state", write.state)
+    _validate_payload("the log entry", write.entry)
+    _validate_payload("the answer", write.answer)
 
 
-def _check_payload(what: str, payload: bytes) -> None:
+def _validate_time(seconds: float) -> None:
+    if not 0 <= seconds < MAX_SECONDS:
+        raise ValueError(f"not a time in seconds since the epoch: {seconds}")
+
+
+def _validate_payload(name: str, payload: bytes) -> None:
     if len(payload) > MAX_PAYLOAD:
-        raise ValueError(f"{what} has {len(payload)} bytes, more than {MAX_PAYLOAD}")
+        raise ValueError(f"{name} has {len(payload)} bytes, more than {MAX_PAYLOAD}")

@@ -1,4 +1,4 @@
-"""Wake-ups inside one process: who waits for which table."""
+"""Wake-ups inside one process: which tables have subscriptions, and until when."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from buraco_service.stores.base import StoreUnavailable
 
 
 class TableSubscription:
-    """One waiter for one table (see `base.Subscription`)."""
+    """A subscription to one table (see `base.Subscription`)."""
 
-    def __init__(self, watchers: Watchers, table_id: str) -> None:
-        self._watchers = watchers
+    def __init__(self, subscriptions: Subscriptions, table_id: str) -> None:
+        self._subscriptions = subscriptions
         self._table_id = table_id
         self._woken = asyncio.Event()
         self._newest: int | None = 0
         self._held = False
 
     async def __aenter__(self) -> Self:
-        self._watchers.join(self._table_id, self)
+        self._subscriptions.add(self._table_id, self)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._watchers.leave(self._table_id, self)
+        self._subscriptions.remove(self._table_id, self)
 
-    async def changed(self) -> int | None:
-        """Return when the table may have changed; see `base.Subscription`."""
-        self._watchers.check_open()
+    async def wait(self) -> int | None:
+        """See `base.Subscription`."""
+        self._subscriptions.check_open()
         await self._woken.wait()
         self._woken.clear()
-        self._watchers.check_open()
+        self._subscriptions.check_open()
         newest, self._newest = self._newest, 0
         return newest
 
     def wake(self) -> None:
-        """Let `changed` return now."""
+        """See `base.Subscription`."""
         self._woken.set()
 
     def hold(self) -> None:
@@ -52,8 +52,8 @@ class TableSubscription:
         if self._newest is None or self._newest > seen:
             self._woken.set()
 
-    def hear(self, revision: int | None) -> None:
-        """The table has come to this revision; None: to one that is not known."""
+    def notify(self, revision: int | None) -> None:
+        """Take in that the table has come to this revision; None: not known."""
         if revision is None or self._newest is None:
             self._newest = None
         else:
@@ -62,58 +62,59 @@ class TableSubscription:
             self._woken.set()
 
 
-class Watchers:
-    """The subscriptions of one store. Everything here runs on the store's event loop."""
+class Subscriptions:
+    """All subscriptions of one store, and whether the store is open. For the event loop that made it alone."""
 
-    def __init__(self, joined: Callable[[str], None], left: Callable[[str], None]) -> None:
-        """`joined` hears of a table that gets its first subscription, `left` of one that lost its last."""
+    def __init__(self) -> None:
+        self.on_first: Callable[[str], None] = lambda _: None
+        """Called with a table that gets its first subscription."""
+        self.on_last: Callable[[str], None] = lambda _: None
+        """Called with a table that has lost its last subscription."""
         self._loop = asyncio.get_running_loop()
-        self._joined = joined
-        self._left = left
-        self._waiting: dict[str, set[TableSubscription]] = {}
+        self._by_table: dict[str, set[TableSubscription]] = {}
         self._closed = False
 
     def subscribe(self, table_id: str) -> TableSubscription:
-        """A subscription that counts from the moment it is entered."""
+        """See `base.Store.subscribe`."""
         return TableSubscription(self, table_id)
 
-    def wake(self, table_id: str, revision: int | None) -> None:
-        """Let every subscription of the table return; the table is at this revision (None: not known)."""
-        for subscription in self._waiting.get(table_id, ()):
-            subscription.hear(revision)
+    def notify(self, table_id: str, revision: int | None) -> None:
+        """Wake every subscription of the table, which is at this revision; None: not known."""
+        for subscription in self._by_table.get(table_id, ()):
+            subscription.notify(revision)
 
-    def wake_all(self) -> None:
-        """Let every subscription return: any table may have changed unheard."""
-        for table_id in self._waiting:
-            self.wake(table_id, None)
+    def notify_all(self) -> None:
+        """Wake every subscription, because any table may have changed unnoticed."""
+        for table_id in self._by_table:
+            self.notify(table_id, None)
 
     def close(self) -> None:
-        """End every subscription: waiting on it raises StoreUnavailable from now on."""
+        """Close the store to new calls, and end every wait with StoreUnavailable."""
         self._closed = True
-        for subscriptions in self._waiting.values():
+        for subscriptions in self._by_table.values():
             for subscription in subscriptions:
                 subscription.wake()
 
     def check_open(self) -> None:
-        """Raise StoreUnavailable once closed."""
+        """Raise StoreUnavailable once closed, RuntimeError on another event loop than the store's."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("a store belongs to the event loop that opened it")
         if self._closed:
             raise StoreUnavailable("the store is closed")
 
-    def join(self, table_id: str, subscription: TableSubscription) -> None:
-        """Let the subscription hear of every change of the table from now on."""
-        if asyncio.get_running_loop() is not self._loop:
-            raise RuntimeError("a store belongs to the event loop that opened it")
+    def add(self, table_id: str, subscription: TableSubscription) -> None:
+        """Notify the subscription of the table's changes from now on. Raise as `check_open`."""
         self.check_open()
-        waiting = self._waiting.get(table_id)
-        if waiting is None:
-            waiting = self._waiting[table_id] = set()
-            self._joined(table_id)
-        waiting.add(subscription)
+        subscriptions = self._by_table.get(table_id)
+        if subscriptions is None:
+            subscriptions = self._by_table[table_id] = set()
+            self.on_first(table_id)
+        subscriptions.add(subscription)
 
-    def leave(self, table_id: str, subscription: TableSubscription) -> None:
-        """Undo `join`."""
-        waiting = self._waiting[table_id]
-        waiting.remove(subscription)
-        if not waiting:
-            del self._waiting[table_id]
-            self._left(table_id)
+    def remove(self, table_id: str, subscription: TableSubscription) -> None:
+        """Undo `add`."""
+        subscriptions = self._by_table[table_id]
+        subscriptions.remove(subscription)
+        if not subscriptions:
+            del self._by_table[table_id]
+            self.on_last(table_id)

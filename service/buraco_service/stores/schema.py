@@ -1,34 +1,33 @@
-"""The schema of a store from outside: which version is there, and bringing it up to date."""
+"""Checks and updates of the schema of any store, for `buraco migrate`."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from buraco_service.stores.sqlite.schema import SCHEMA_VERSION, stored_version
-from buraco_service.stores.urls import open_store, split, sqlite_file
+from buraco_service.stores.sqlite.schema import SCHEMA_VERSION, read_schema_version
+from buraco_service.stores.urls import open_store, split_url, sqlite_file
 
 
 class SchemaReport(NamedTuple):
-    """What became of a look at a store's schema."""
+    """What was found and done, for an operator."""
 
     text: str
-    """For an operator: what is there and what was done."""
     due: tuple[str, ...] = ()
-    """Migrations that are still to be applied."""
+    """The names of migrations that are still to be applied."""
 
 
 async def migrate_store(url: str, *, apply: bool) -> SchemaReport:
-    """Bring the schema of the store up to date, or only look at it.
+    """Apply the migrations that are due, or with `apply` False only report them.
 
-    Raises StoreUrlError, StoreUnavailable, and StoreIncompatible for a store that this version cannot use.
+    Raise StoreUrlError, StoreUnavailable, and StoreIncompatible for a store that this version cannot use.
     """
-    scheme, rest = split(url)
+    scheme, rest = split_url(url)
     if scheme in {"postgresql", "postgres"}:
-        from buraco_service.stores.postgres import migrate
+        from buraco_service.stores.postgres.schema import migrate_database
 
-        return SchemaReport(*await migrate.migrate(rest, apply=apply))
+        return SchemaReport(*await migrate_database(rest, apply=apply))
     if scheme == "sqlite":
-        version = stored_version(sqlite_file(rest))
+        version = read_schema_version(sqlite_file(rest))
         found = f"schema version {version}" if version else "no tables yet"
         if version != SCHEMA_VERSION:
             found += f"; to be served they get schema version {SCHEMA_VERSION}"

@@ -1,4 +1,4 @@
-"""From a URL to an open store."""
+"""Open the store that a URL names."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from buraco_service.stores.sqlite.store import SqliteStore
 async def open_store(url: str) -> Store:
     """Open the store that the URL names.
 
-    `sqlite:///tables.db` is a file beside the working directory, `sqlite:////var/lib/buraco/tables.db` one anywhere.
-    The file is made if need be, its directory is not. A path may be percent-encoded.
-    `postgresql://user:password@host:port/database?sslmode=verify-full` is a database that `buraco migrate` has made
-    ready, by a URL as libpq has them.
-    `redis://user:password@host:6379,other:6379/0?prefix=buraco:` is a Redis or Valkey server or cluster, `rediss://`
-    one behind TLS; see `redis_url` for the parameters.
+    - `sqlite:///tables.db` is a file in the working directory, `sqlite:////var/lib/buraco/tables.db` one anywhere. The
+      file is made if it is not there, its directory is not. A path may be percent-encoded.
+    - `postgresql://user:password@host:port/database?sslmode=verify-full` is a database on which `buraco migrate` has
+      been run, with the parameters of libpq.
+    - `redis://user:password@host:6379,other:6379/0?prefix=buraco:` is a Redis or Valkey server or cluster, `rediss://`
+      one behind TLS; see `redis.url` for the parameters.
 
-    Raises StoreUrlError for a URL that names no store, StoreIncompatible for a store that this version cannot use,
+    Raise StoreUrlError for a URL that names no store, StoreIncompatible for a store that this version cannot use,
     StoreUnavailable for one that cannot be reached or written now.
     """
-    scheme, rest = split(url)
+    scheme, rest = split_url(url)
     return await _OPENERS[scheme](rest)
 
 
-def split(url: str) -> tuple[str, str]:
-    """The URL's scheme, which is one of a store, and the rest behind `://`. Raises StoreUrlError."""
+def split_url(url: str) -> tuple[str, str]:
+    """Return the URL's scheme and the rest after `://`. Raise StoreUrlError unless it is a scheme of a store."""
     scheme, separator, rest = url.partition("://")
     if not separator or scheme.lower() not in _OPENERS:
         # Never the URL itself: it may hold a password.
-        named = f"scheme {scheme!r}" if separator else "no scheme"
-        raise StoreUrlError(f"the store's URL has {named}; it has to start with one of {', '.join(_schemes())}")
+        found = f"scheme {scheme!r}" if separator else "no scheme"
+        known = ", ".join(f"{scheme}://" for scheme in _OPENERS)
+        raise StoreUrlError(f"the store's URL has {found}; it has to start with one of {known}")
     return scheme.lower(), rest
 
 
@@ -43,11 +44,11 @@ async def _open_sqlite(rest: str) -> Store:
 
 
 async def _open_redis(rest: str, *, tls: bool) -> Store:
-    # Imported when it is asked for: no other store needs what it needs.
+    # Imported here, because no other store needs its driver.
     from buraco_service.stores.redis.store import RedisStore
-    from buraco_service.stores.redis.url import parse
+    from buraco_service.stores.redis.url import parse_url
 
-    return await RedisStore.open(parse(rest, tls=tls))
+    return await RedisStore.open(parse_url(rest, tls=tls))
 
 
 async def _open_postgres(rest: str) -> Store:
@@ -57,7 +58,7 @@ async def _open_postgres(rest: str) -> Store:
 
 
 def sqlite_file(rest: str) -> Path:
-    """Return the absolute path of the file that `sqlite://` and the rest name. Raise StoreUrlError for a bad one."""
+    """Return the absolute path of the file that `sqlite://` and the rest name. Raise StoreUrlError if none can be."""
     host, slash, name = rest.partition("/")
     path = unquote(name)
     if host or not slash:
@@ -72,7 +73,7 @@ def sqlite_file(rest: str) -> Path:
     if file.is_dir():
         raise StoreUrlError(f"{file} is a directory, and a sqlite URL has to name a file")
     if not file.parent.is_dir():
-        raise StoreUrlError(f"{file.parent} is no directory, so that no SQLite file can be there")
+        raise StoreUrlError(f"{file.parent} is no directory: make it, and SQLite makes the file")
     return file
 
 
@@ -83,8 +84,4 @@ _OPENERS: Mapping[str, Callable[[str], Awaitable[Store]]] = {
     "postgresql": _open_postgres,
     "postgres": _open_postgres,
 }
-"""By scheme, what opens a store from the part of the URL behind `://`."""
-
-
-def _schemes() -> list[str]:
-    return [f"{scheme}://" for scheme in _OPENERS]
+"""By scheme, the function that opens a store from the part of the URL after `://`."""

@@ -39,14 +39,14 @@ class MoveTimer:
     def __enter__(self) -> None:
         call = current_call.get()
         if call is not None and call.trace is not None:
-            self._span = call.trace.use_case(self._name)
+            self._span = call.trace.trace_use_case(self._name)
             self._span.__enter__()
         self._begun = time.perf_counter()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._metrics.move_request(_outcome(error), time.perf_counter() - self._begun)
+        self._metrics.observe_move_request(_outcome(error), time.perf_counter() - self._begun)
         if self._span is not None:
             self._span.__exit__(None, None, None)
 
@@ -63,25 +63,25 @@ def count_change(metrics: Metrics, change: Change) -> None:
     """Count the moves of a committed change, and the deal and the match that ended with it."""
     rule_set = change.table.rules.id
     if change.moves:
-        metrics.moves(rule_set, "accepted", len(change.moves))
+        metrics.count_moves(rule_set, "accepted", len(change.moves))
     if change.ended is not None:
         count_deal(metrics, change.ended)
         if change.table.state is TableState.FINISHED:
-            metrics.match_finished(rule_set)
+            metrics.count_match(rule_set)
 
 
 def count_illegal(metrics: Metrics, broken: RuleBroken) -> None:
     """Count moves that break the rules, by each rule that they break."""
-    metrics.moves(broken.rule_set, "illegal")
+    metrics.count_moves(broken.rule_set, "illegal")
     for violation in broken.violations:
-        metrics.violation(violation.name)
+        metrics.count_violation(violation.name)
 
 
 def count_deal(metrics: Metrics, deal: Deal) -> None:
     """Count a deal that has ended."""
-    metrics.deal_finished(deal.rules.id, deal.ending.name.lower())
+    metrics.count_deal(deal.rules.id, deal.ending.name.lower())
     buracos = [meld.buraco.name.lower() for side in deal.sides for meld in side.melds if meld.buraco]
-    metrics.deal_scored(deal.rules.id, buracos, [side.total for side in score_deal(deal).sides])
+    metrics.observe_scores(deal.rules.id, buracos, [side.total for side in score_deal(deal).sides])
 
 
 async def count_tables(metrics: Metrics, store: Store) -> None:
@@ -89,10 +89,10 @@ async def count_tables(metrics: Metrics, store: Store) -> None:
     while True:
         begun = time.perf_counter()
         try:
-            metrics.tables_stored({state.status: await store.count(state.status) for state in TableState})
+            metrics.set_stored_tables({state.status: await store.count(state.status) for state in TableState})
         except StoreError as error:
             # No number is better than an old one.
-            metrics.tables_stored({})
+            metrics.set_stored_tables({})
             logs.get_logger().warning("tables were not counted", cause=str(error))
         # PostgreSQL reads an index entry of every table that is being played: with very many it is asked less often.
         await asyncio.sleep(max(COUNT_EVERY, _PAUSE_FACTOR * (time.perf_counter() - begun)))

@@ -9,7 +9,7 @@ from typing import Final
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_codec.moves import move_to_pb
 from buraco_rules import Move
-from buraco_service.stores.base import KEPT_REQUESTS, AlreadyRemembered, HistoryGone, Remembered, Store
+from buraco_service.stores.base import KEPT_ANSWERS, AlreadyAnswered, HistoryGone, Store, StoredAnswer
 from buraco_service.tables.entries import parse_moves
 from buraco_service.tables.idempotency import Request, is_bound
 from buraco_service.tables.state import TableValue
@@ -21,25 +21,25 @@ _BY_SEAT: Final = ("submit", "undo", "leave")
 def has_earlier_answers(table: TableValue) -> bool:
     """Return True if a store may still keep answers of an earlier version to requests at the table."""
     since = table.request_ids_bound_since
-    return since != 1 and (not since or table.revision <= since + KEPT_REQUESTS)
+    return since != 1 and (not since or table.revision <= since + KEPT_ANSWERS)
 
 
 async def check_new(
-    store: Store, table: TableValue, request: Request, is_same: Callable[[Remembered], Awaitable[bool]]
+    store: Store, table: TableValue, request: Request, is_same: Callable[[StoredAnswer], Awaitable[bool]]
 ) -> None:
-    """Raise AlreadyRemembered if the request's id was used at the table, whichever version served it.
+    """Raise AlreadyAnswered if the request's id was used at the table, whichever version served it.
 
     An answer that an earlier version stored is raised as bound to this request if method and caller are the same and
     `is_same` holds of the content. Everything up to the table's revision is found, so that nothing can slip in before a
     commit on that revision.
     """
-    found = await store.remembered(table.id, *_keys(table, request))
+    found = await store.find_answer(table.id, *_keys(table, request))
     if found is None:
         return
-    own = await store.remembered(table.id, _key(request.method, request.caller, request.id))
+    own = await store.find_answer(table.id, _key(request.method, request.caller, request.id))
     if own is not None and await is_same(own):
-        found = Remembered(own.revision, request.bind(own.answer))
-    raise AlreadyRemembered(table.id, found)
+        found = StoredAnswer(own.revision, request.bind(own.answer))
+    raise AlreadyAnswered(table.id, found)
 
 
 def _key(method: str, token_id: str, request_id: str) -> str:
@@ -55,7 +55,7 @@ def _keys(table: TableValue, request: Request) -> set[str]:
 
 
 async def is_same_play(
-    store: Store, table_id: str, moves: Sequence[Move], revision: int | None, first: Remembered
+    store: Store, table_id: str, moves: Sequence[Move], revision: int | None, first: StoredAnswer
 ) -> bool:
     """Return True if moves with this precondition may have got the answer, as far as the log still shows.
 
@@ -66,13 +66,13 @@ async def is_same_play(
     if not moves:
         return True
     try:
-        (entry,) = await store.log(table_id, first.revision - 1, 1)
+        (entry,) = await store.read_log(table_id, first.revision - 1, 1)
     except HistoryGone:
         return True
     return [move.move for move in parse_moves(entry.payload).moves] == [move_to_pb(move) for move in moves]
 
 
-async def is_same_join(seat: int | None, player_name: str, first: Remembered) -> bool:
+async def is_same_join(seat: int | None, player_name: str, first: StoredAnswer) -> bool:
     """Return True if such a join may have got the answer."""
     joined = table_pb2.StoredJoin.FromString(first.answer)
     return seat in (None, joined.seat) and joined.table.seats[joined.seat].player_name == player_name

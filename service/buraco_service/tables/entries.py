@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from buraco.v1 import event_pb2, move_pb2, table_pb2
 from buraco_codec.events import event_bytes, redacted_event
-from buraco_codec.fields import says_more
+from buraco_codec.fields import has_unknown_fields
 from buraco_codec.moves import move_bytes
 from buraco_codec.wire import Fields
 from buraco_rules import commitment
@@ -87,6 +87,6 @@ def _serialise_event(event: TableEvent, change: Change) -> bytes:
 
 
 def _check_known(entry: table_pb2.StoredEntry) -> table_pb2.StoredEntry:
-    if says_more(entry):
+    if has_unknown_fields(entry):
         raise errors.table_too_new()
     return entry

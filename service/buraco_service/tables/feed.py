@@ -114,7 +114,7 @@ class Feed:
         if self._alarm is None:
             # One timer for a time of silence, not one for every wait.
             self._alarm = self._loop.call_at(self._silent_until, self._ring)
-        self._newest = await self._subscription.changed()
+        self._newest = await self._subscription.wait()
 
     def hold(self) -> None:
         """Let no change wake `wait` until `release`: the watcher makes one itself and learns of it by the answer."""
@@ -213,14 +213,14 @@ class Feeds:
         """Open a feed of a table, as seen from the token's seat or by everybody (None)."""
         async with self._tables.repository.store.subscribe(table_id) as subscription:
             self._open.add(subscription)
-            self._tables.metrics.watch_opened()
+            self._tables.metrics.add_watch()
             feed = Feed(self._tables, table_id, claims, subscription, self._heartbeat)
             try:
                 yield feed
             finally:
                 feed.close()
                 self._open.discard(subscription)
-                self._tables.metrics.watch_closed()
+                self._tables.metrics.remove_watch()
 
     async def follow(self, feed: Feed, after_revision: int | None) -> AsyncGenerator[bytes, None]:
         """Yield the updates of a feed until nothing can happen any more or the watcher is to reconnect."""

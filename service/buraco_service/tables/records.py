@@ -40,7 +40,7 @@ async def _entries_of_deal(store: Store, table: TableValue) -> list[table_pb2.St
     entries: list[table_pb2.StoredEntry] = []
     after = table.deal_revision
     while True:
-        page = await store.log(table.id, after, _PAGE)
+        page = await store.read_log(table.id, after, _PAGE)
         entries += [parse_moves(entry.payload) for entry in page if entry.revision <= table.revision]
         if len(page) < _PAGE:
             return entries

@@ -12,12 +12,12 @@ from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import (
-    AlreadyRemembered,
+    AlreadyAnswered,
     Commit,
     NewTable,
-    Remembered,
     RevisionConflict,
     Store,
+    StoredAnswer,
     TableNotFound,
 )
 from buraco_service.tables import earlier
@@ -58,7 +58,7 @@ class TableRepository:
             if table is None:
                 return await self._read(table_id)
             if at_least is None:
-                is_fresh = await self.store.revision(table_id) == table.revision
+                is_fresh = await self.store.load_revision(table_id) == table.revision
             else:
                 is_fresh = table.revision >= at_least
             return table if is_fresh else await self._read(table_id)
@@ -68,7 +68,9 @@ class TableRepository:
     async def list_tables(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
         """Return the first `limit` tables, in one state or any, whose id sorts behind `after`."""
         status = None if state is None else state.status
-        return [parse_table(stored.state, stored.revision) for stored in await self.store.list(status, limit, after)]
+        return [
+            parse_table(stored.state, stored.revision) for stored in await self.store.list_tables(status, limit, after)
+        ]
 
     def recent_entries(self, table_id: str, after_revision: int) -> list[Entry]:
         """Return the cached changes that follow a revision without a gap; perhaps none."""
@@ -77,7 +79,7 @@ class TableRepository:
     async def read_log(self, table_id: str, after_revision: int, limit: int = _LOG_PAGE) -> list[Entry]:
         """Return the next changes after a revision, perhaps none. Raise HistoryGone or TABLE_NOT_FOUND."""
         try:
-            page = await self.store.log(table_id, after_revision, limit)
+            page = await self.store.read_log(table_id, after_revision, limit)
         except TableNotFound:
             raise self._not_found(table_id) from None
         return [parse_entry(entry.revision, entry.payload) for entry in page]
@@ -85,13 +87,13 @@ class TableRepository:
     async def read_records(self, table_id: str, after_deal: int, limit: int) -> list[table_pb2.DealRecord]:
         """Return the records of the first `limit` finished deals after one, in order. Raise TABLE_NOT_FOUND."""
         try:
-            page = await self.store.records(table_id, after_deal, limit)
+            page = await self.store.read_records(table_id, after_deal, limit)
         except TableNotFound:
             raise self._not_found(table_id) from None
         return [table_pb2.DealRecord.FromString(payload) for _, payload in page]
 
     async def create(self, table: TableValue, request: Request, answer: bytes, owner: str | None) -> None:
-        """Store a new table with the answer to the request. Raise AlreadyRemembered if this was done before."""
+        """Store a new table with the answer to the request. Raise AlreadyAnswered if this was done before."""
         state = serialise_table(table)
         await self.store.create(
             NewTable(
@@ -106,7 +108,7 @@ class TableRepository:
             )
         )
         self._recent.put(table, len(state), Entry(table.revision))
-        self._metrics.table_created(table.rules.id)
+        self._metrics.count_created_table(table.rules.id)
 
     async def change(
         self,
@@ -115,7 +117,7 @@ class TableRepository:
         request: Request,
         decide: Callable[[TableValue], Change],
         answer: Callable[[Change, Entry], bytes],
-        is_same: Callable[[Remembered], Awaitable[bool]],
+        is_same: Callable[[StoredAnswer], Awaitable[bool]],
     ) -> Accepted:
         """Decide a change and commit it; decide again if another change comes first.
 
@@ -136,15 +138,15 @@ class TableRepository:
                 return await self._commit(table, decide(table), request, answer)
             except TableNotFound:
                 raise self._not_found(table_id) from None
-            except AlreadyRemembered as known:
-                return await self._repeated(table_id, claims, request, known.remembered)
+            except AlreadyAnswered as known:
+                return await self._repeated(table_id, claims, request, known.stored_answer)
             except RevisionConflict as conflict:
-                self._metrics.store_conflict()
+                self._metrics.count_conflict()
                 newest_revision = conflict.current
                 table = None
             except errors.ApiError:
                 # Perhaps the copy is outdated, or this is a repeat that can no longer be decided the same way.
-                first = await self.store.remembered(table_id, request.id)
+                first = await self.store.find_answer(table_id, request.id)
                 if first is not None:
                     return await self._repeated(table_id, claims, request, first)
                 newest = await self.get(table_id)
@@ -184,7 +186,7 @@ class TableRepository:
         return Accepted(content, entry)
 
     async def _repeated(
-        self, table_id: str, claims: SeatClaims | None, request: Request, first: Remembered
+        self, table_id: str, claims: SeatClaims | None, request: Request, first: StoredAnswer
     ) -> Accepted:
         """Return the stored answer if it is this request's. Raise SEAT_NOT_YOURS or REQUEST_ID_REUSED otherwise."""
         answer = request.answer_in(first.answer)

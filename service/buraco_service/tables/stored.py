@@ -6,9 +6,9 @@ from google.protobuf.message import DecodeError
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from buraco.v1 import table_pb2
+from buraco_codec.caching import SERIALISED
 from buraco_codec.deals import deal_from_pb
-from buraco_codec.fields import says_more
-from buraco_codec.remembering import FORMS
+from buraco_codec.fields import has_unknown_fields
 from buraco_codec.rule_sets import rule_set_from_pb, rule_set_to_pb
 from buraco_codec.snapshots import match_to_pb, snapshot_bytes
 from buraco_codec.wire import Fields
@@ -49,7 +49,7 @@ def serialise_table(table: TableValue) -> bytes:
     return b"".join(parts)
 
 
-@FORMS.cached(each=8)
+@SERIALISED.cached(each=8)
 def _settled_fields(
     table_id: str,
     rules: RuleSet,
@@ -91,7 +91,7 @@ def parse_table(data: bytes, revision: int) -> TableValue:
     """
     try:
         message = table_pb2.StoredTable.FromString(data)
-        if says_more(message):
+        if has_unknown_fields(message):
             raise errors.table_too_new()
         rules = rule_set_from_pb(message.rule_set)
         deal = deal_from_pb(message.snapshot, rules) if message.HasField("snapshot") else None

@@ -18,7 +18,7 @@ from buraco_rules import Move, RuleSet, view_of
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.observing.metrics import Metrics
-from buraco_service.stores.base import AlreadyRemembered, Remembered, Store
+from buraco_service.stores.base import AlreadyAnswered, Store, StoredAnswer
 from buraco_service.tables import changes, earlier
 from buraco_service.tables.changes import Change, verify_seat
 from buraco_service.tables.counting import MoveTimer, count_illegal
@@ -90,15 +90,15 @@ class Tables:
         content = b"%d %d %d" % (seats, target_score, stake), master_seed if seeded_by_creator else b""
         request = Request.of("create", request_id, owner or "", rule_set_to_pb(rules).SerializeToString(), *content)
         answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table))
-        first: Remembered | None
+        first: StoredAnswer | None
         try:
             await self._check_owned(owner)
             await self.repository.create(table, request, answer.SerializeToString(), owner)
             return answer
-        except AlreadyRemembered as known:
-            first = known.remembered
+        except AlreadyAnswered as known:
+            first = known.stored_answer
         except errors.ApiError:
-            first = await self.repository.store.remembered(table.id, request_id)
+            first = await self.repository.store.find_answer(table.id, request_id)
             if first is None:
                 raise
         stored = request.answer_in(first.answer)
@@ -113,7 +113,7 @@ class Tables:
         if owner is None:
             return
         unfinished = (TableState.WAITING, TableState.PLAYING)
-        count = sum([await self.repository.store.owned(owner, state.status) for state in unfinished])
+        count = sum([await self.repository.store.count_owned(owner, state.status) for state in unfinished])
         if count >= self._max_owned:
             message = f"you have as many unfinished tables as an API key may have ({self._max_owned})"
             raise errors.limit_reached("key_tables", self._max_owned, message, _RETRY_AFTER)

@@ -1,1 +1,5 @@
-"""Several processes on one port: the supervisor's side and the worker's."""
+"""`buraco serve --workers N`: N processes on one port, for an operator with one machine of several cores.
+
+A process serves on one core. In Kubernetes one worker for each pod does; on a machine of eight cores the supervisor
+replaces eight services, ports and metrics endpoints behind a proxy.
+"""

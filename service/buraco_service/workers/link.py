@@ -1,7 +1,8 @@
-"""A worker's line to its supervisor: a socket that both hold from the worker's start on.
+"""A worker's end of the socket that connects it to its supervisor.
 
-Messages are JSON, one a line. The worker says `{"ready": true}` once, or `{"failed": text}`, and answers each line of
-the supervisor with `{"metrics": …}`. The line's end tells a worker that its supervisor is no more, however it ended.
+Messages are JSON, one a line. The worker sends `{"ready": true}` or `{"failed": text}` once, and answers each line
+of the supervisor with `{"metrics": …}`. When the supervisor ends, however it ends, the socket closes and the worker
+stops.
 """
 
 from __future__ import annotations
@@ -17,52 +18,50 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from buraco_service.workers.metrics import families
+from buraco_service.workers.metrics import export_families
 
-MARGIN: Final = 5.0
-"""Seconds beyond the drain grace after which a worker that has been told to stop is ended by force."""
-HURRY: Final = signal.SIGUSR1
-"""Tells a worker that is stopping to cut short the calls that still run."""
-ASK: Final = b"metrics\n"
-"""What the supervisor asks."""
+KILL_MARGIN: Final = 5.0
+"""Seconds beyond the drain grace after which a worker that has not stopped is killed."""
+METRICS_REQUEST: Final = b"metrics\n"
+"""The line with which the supervisor requests the worker's metrics."""
 
 
 class WorkerLink:
-    """The worker's end. A thread of its own answers, whatever the event loop does."""
+    """The worker's end. It answers from a thread of its own, even while the event loop is busy."""
 
-    def __init__(self, line: socket.socket) -> None:
-        self._line = line
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
         self._writing = threading.Lock()
         self._registry: CollectorRegistry | None = None
 
-    def watch(self, grace: float) -> None:
-        """From now on the worker stops when its supervisor is gone, by force if it takes much more than the grace."""
+    def stop_with_supervisor(self, grace: float) -> None:
+        """Answer the supervisor from now on; when it ends, stop this process within grace and KILL_MARGIN seconds."""
         threading.Thread(target=self._listen, args=(grace,), name="buraco-worker-link", daemon=True).start()
 
-    def ready(self, registry: CollectorRegistry) -> None:
-        """The worker serves, and counts here."""
+    def report_ready(self, registry: CollectorRegistry) -> None:
+        """Report that the worker serves. Its metrics are in the registry."""
         self._registry = registry
-        self._say({"ready": True})
+        self._send({"ready": True})
 
-    def failed(self, message: str) -> None:
-        """The worker cannot start, for this reason."""
-        self._say({"failed": message})
+    def report_failure(self, message: str) -> None:
+        """Report why the worker cannot start."""
+        self._send({"failed": message})
 
-    def finish(self) -> None:
-        """Nothing more is going to be counted."""
+    def report_metrics(self) -> None:
+        """Send the metrics as they are now; nothing before `report_ready`."""
         if self._registry is not None:
-            self._say({"metrics": families(self._registry)})
+            self._send({"metrics": export_families(self._registry)})
 
     def _listen(self, grace: float) -> None:
-        with contextlib.suppress(OSError), self._line.makefile("rb") as asked:
-            for _ in asked:
-                self.finish()
-        # Stops in order, as if told to; before the server can do that, this ends the process at once.
+        with contextlib.suppress(OSError), self._connection.makefile("rb") as requests:
+            for _ in requests:
+                self.report_metrics()
+        # A graceful stop; before the server handles signals, this ends the process at once.
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(grace + MARGIN)
+        time.sleep(grace + KILL_MARGIN)
         os._exit(1)
 
-    def _say(self, message: dict[str, Any]) -> None:
-        # A supervisor that is gone needs no answer.
+    def _send(self, message: dict[str, Any]) -> None:
+        # A supervisor that has ended needs no message.
         with self._writing, contextlib.suppress(OSError):
-            self._line.sendall(json.dumps(message).encode() + b"\n")
+            self._connection.sendall(json.dumps(message).encode() + b"\n")

@@ -1,8 +1,8 @@
-"""The metrics of several workers as those of one service.
+"""Sums the metrics of several workers to those of one service.
 
-Every worker counts in its own memory, as a single process does, and tells its supervisor what it has counted. (Counting
-in files that all share, the library's way for several processes, costs every call several times as much, and has
-neither collectors of one's own nor figures of the process.)
+Every worker counts in its own memory, as a single process does, and sends its counts to its supervisor. (Counting in
+files that all share, prometheus_client's way for several processes, costs every call several times as much, and has
+neither collectors of one's own nor the metrics of the process.)
 """
 
 from __future__ import annotations
@@ -28,24 +28,23 @@ from buraco_service.observing.metrics import STORED_TABLES
 Family: TypeAlias = Sequence[Any]
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 
-# Of these the past counts, and not only what is now.
-_GROWING = ("counter", "histogram")
-_START = "process_start_time_seconds"
+# Types whose values only grow: they count on when their worker has ended.
+_CUMULATIVE = ("counter", "histogram")
+_START_TIME = "process_start_time_seconds"
 
 
-def families(registry: Collector) -> list[Family]:
-    """What a registry holds now."""
+def export_families(registry: Collector) -> list[Family]:
+    """Return the metrics of a registry as plain data."""
     return [
         (metric.name, metric.documentation, metric.type, [(one.name, one.labels, one.value) for one in metric.samples])
         for metric in registry.collect()
     ]
 
 
-def together(sources: Iterable[Iterable[Family]]) -> list[Metric]:
-    """The sums of all sources, series by series.
+def sum_families(sources: Iterable[Iterable[Family]]) -> list[Metric]:
+    """Return the sums of all sources, series by series.
 
-    What describes instead of counting is not summed: `*_info` stays 1, the start is that of the first process, and how
-    many tables the store holds is what one of them has found.
+    Three are not sums: `*_info` stays 1, the start time is the earliest, the number of stored tables the largest.
     """
     metrics: dict[str, Metric] = {}
     values: dict[str, dict[tuple[str, Labels], float]] = {}
@@ -56,38 +55,38 @@ def together(sources: Iterable[Iterable[Family]]) -> list[Metric]:
             known = values[name]
             for sample, labels, value in samples:
                 series = (sample, tuple(labels.items()))
-                known[series] = _joined(sample, known[series], value) if series in known else value
+                known[series] = _combine(sample, known[series], value) if series in known else value
     for name, metric in metrics.items():
         for (sample, labels), value in values[name].items():
             metric.add_sample(sample, dict(labels), value)
     return list(metrics.values())
 
 
-def _joined(sample: str, one: float, other: float) -> float:
+def _combine(sample: str, one: float, other: float) -> float:
     if sample.endswith("_info") or sample == STORED_TABLES:
         return max(one, other)
-    return min(one, other) if sample == _START else one + other
+    return min(one, other) if sample == _START_TIME else one + other
 
 
-class Gone:
-    """What workers that have ended have counted: no counter of the service goes back when one of them ends."""
+class EndedWorkers:
+    """The counters and histograms of workers that have ended, so that no counter of the service decreases."""
 
     def __init__(self) -> None:
         self.families: list[Family] = []
 
     def add(self, last: Iterable[Family]) -> None:
-        """Keeps what a worker has counted."""
-        growing = [family for family in last if family[2] in _GROWING]
-        kept = together((self.families, growing))
-        self.families = [(one.name, one.documentation, one.type, [s[:3] for s in one.samples]) for one in kept]
+        """Add what a worker had counted at its end."""
+        cumulative = [family for family in last if family[2] in _CUMULATIVE]
+        sums = sum_families((self.families, cumulative))
+        self.families = [(one.name, one.documentation, one.type, [s[:3] for s in one.samples]) for one in sums]
 
 
 class SupervisorMetrics:
-    """What the supervisor tells of its own. It is a process of the service: its memory and time count, too."""
+    """The supervisor's own metrics: the workers, and its process, which is a part of the service."""
 
     def __init__(self) -> None:
-        hide: Callable[[], None] = disable_created_metrics
-        hide()
+        disable: Callable[[], None] = disable_created_metrics
+        disable()
         self.registry = registry = CollectorRegistry()
         self.workers = Gauge("buraco_workers", "Workers that serve now.", registry=registry)
         self.restarts = Counter(
@@ -98,12 +97,12 @@ class SupervisorMetrics:
         GCCollector(registry=registry)
 
 
-class Together(Collector):
-    """Shows the sums of what `ask` returns, asked for each scrape from the thread that answers it."""
+class SumCollector(Collector):
+    """Exports the sums of what `collect_sources` returns; each scrape calls it, from the thread that answers."""
 
-    def __init__(self, ask: Callable[[], Iterable[Iterable[Family]]]) -> None:
-        self._ask = ask
+    def __init__(self, collect_sources: Callable[[], Iterable[Iterable[Family]]]) -> None:
+        self._collect_sources = collect_sources
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics of the service."""
-        return together(self._ask())
+        """Return the metrics of the service."""
+        return sum_families(self._collect_sources())

@@ -12,17 +12,17 @@ import time
 from collections.abc import Mapping
 from typing import Final, Self
 
-from buraco_service.workers.link import ASK
+from buraco_service.workers.link import METRICS_REQUEST
 from buraco_service.workers.metrics import Family
 
-# Bytes of a message at most. What a worker counts is bounded to a fraction of it.
-_LONGEST: Final = 2**24
-# Seconds that a worker gets to tell what it has counted; then what it told before has to do.
-_ANSWER_LIMIT: Final = 2.0
+# Bytes. A worker's metrics take a fraction of it at most.
+_MAX_MESSAGE_BYTES: Final = 2**24
+# Seconds. A worker that has not answered by then keeps the metrics of its last answer.
+_ANSWER_TIMEOUT: Final = 2.0
 
 
 class WorkerProcess:
-    """One worker's process. A worker is never forked from here: it starts afresh, as a program of its own."""
+    """One worker's process: a program of its own, never a fork of the supervisor."""
 
     def __init__(
         self,
@@ -33,32 +33,34 @@ class WorkerProcess:
     ) -> None:
         self.number = number
         self.pid = process.pid
-        # Whether it has come to serve.
-        self.served = False
-        # Why it could not, in words of its own.
+        # True once it has served, also after its end.
+        self.has_served = False
+        # Its own message about why it could not start.
         self.failure: str | None = None
-        # What it has counted, as it told last.
+        # The metrics of its last answer.
         self.families: list[Family] = []
         self._process = process
         self._reader = reader
         self._writer = writer
-        self._begun = time.monotonic()
-        self._news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._life = asyncio.create_task(self._live())
+        self._started_at = time.monotonic()
+        # Done at the next message.
+        self._message: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Reads messages until the process ends; its result is the exit status.
+        self._reading = asyncio.create_task(self._read())
 
     @classmethod
     async def start(cls, number: int, environment: Mapping[str, str]) -> Self:
-        """Starts a worker. Raises OSError if the system has no room for it."""
+        """Start a worker. Raise OSError if the system cannot run another process."""
         ours, theirs = socket.socketpair()
         with theirs:
-            reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_LONGEST)
+            reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_MAX_MESSAGE_BYTES)
             try:
                 process = await asyncio.create_subprocess_exec(
                     *(sys.executable, "-P", "-m", "buraco_service.commands.worker", str(number), str(theirs.fileno())),
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=(theirs.fileno(),),
                     env=environment,
-                    # Ctrl-C reaches a terminal's whole foreground group, but the supervisor is who stops workers.
+                    # Ctrl-C reaches a terminal's whole foreground group, but only the supervisor stops workers.
                     process_group=0,
                 )
             except BaseException:
@@ -68,57 +70,57 @@ class WorkerProcess:
 
     @property
     def age(self) -> float:
-        """Seconds since its start."""
-        return time.monotonic() - self._begun
+        """Return the seconds since its start."""
+        return time.monotonic() - self._started_at
 
     @property
-    def serves(self) -> bool:
-        """Whether it serves now."""
-        return self.served and not self._life.done()
+    def is_serving(self) -> bool:
+        """Return True while it serves."""
+        return self.has_served and not self._reading.done()
 
-    async def started(self) -> bool:
-        """True as soon as it serves, False if it ends before."""
-        while not self.served and not self._life.done():
-            await self._next_message()
-        return self.served
+    async def wait_until_serving(self) -> bool:
+        """Return True as soon as it serves, False if it ends before."""
+        while not self.has_served and not self._reading.done():
+            await self._wait_for_message()
+        return self.has_served
 
-    async def ended(self) -> int:
-        """The exit status (-N: by the signal N), once the process has ended and all that it told has been heard."""
-        return await asyncio.shield(self._life)
+    async def wait_until_ended(self) -> int:
+        """Return the exit status (-N: by the signal N) when the process has ended and all its messages are read."""
+        return await asyncio.shield(self._reading)
 
-    async def ask(self) -> None:
-        """Has it tell what it has counted. Returns after a while even if it does not."""
-        told = self.families
+    async def refresh_metrics(self) -> None:
+        """Request its metrics and wait for the answer, two seconds at most."""
+        before = self.families
         with contextlib.suppress(OSError, TimeoutError):
-            async with asyncio.timeout(_ANSWER_LIMIT):
-                self._writer.write(ASK)
+            async with asyncio.timeout(_ANSWER_TIMEOUT):
+                self._writer.write(METRICS_REQUEST)
                 await self._writer.drain()
-                while self.families is told and not self._life.done():
-                    await self._next_message()
+                while self.families is before and not self._reading.done():
+                    await self._wait_for_message()
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Passes a signal on; does nothing if the process has ended."""
+        """Send a signal; do nothing if the process has ended."""
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(number)
 
-    async def _next_message(self) -> None:
-        await asyncio.wait((self._news, self._life), return_when=asyncio.FIRST_COMPLETED)
+    async def _wait_for_message(self) -> None:
+        await asyncio.wait((self._message, self._reading), return_when=asyncio.FIRST_COMPLETED)
 
-    async def _live(self) -> int:
-        # An error is as good as the end of the line.
+    async def _read(self) -> int:
+        # A connection that breaks has ended.
         with contextlib.suppress(OSError):
             while (line := await self._reader.readline()).endswith(b"\n"):
-                self._hear(line)
+                self._handle(line)
         self._writer.close()
         return await self._process.wait()
 
-    def _hear(self, line: bytes) -> None:
+    def _handle(self, line: bytes) -> None:
         for name, value in json.loads(line).items():
             if name == "ready":
-                self.served = True
+                self.has_served = True
             elif name == "failed":
                 self.failure = value
             else:
                 self.families = value
-        news, self._news = self._news, asyncio.get_running_loop().create_future()
-        news.set_result(None)
+        message, self._message = self._message, asyncio.get_running_loop().create_future()
+        message.set_result(None)

@@ -1,9 +1,8 @@
-"""Several workers on one port: starts them, starts others in place of those that end, shows their metrics as one.
+"""Runs several workers on one port: starts and replaces them, and exports their metrics as one service's.
 
-The supervisor serves no calls. It keeps the port, so that it stays the service's while a worker is away, and hands it
-to workers that each listen themselves: the kernel spreads new connections over them. The first worker starts alone:
-what stops the start stops it once, and a new store is made by one. Should the supervisor itself be killed, the workers
-stop by themselves.
+The supervisor serves no calls. It binds the port, so that nobody else takes it while a worker is being replaced; each
+worker listens there itself, and the kernel spreads new connections over them. The first worker starts alone, so that
+an error that stops the start is reported once, and a new store is created by one process.
 """
 
 from __future__ import annotations
@@ -20,188 +19,184 @@ from buraco_service.access.seat_tokens import MIN_SECRET_BYTES
 from buraco_service.configuration.settings import Settings
 from buraco_service.observing import logs
 from buraco_service.serving.listening import StartError, format_address, reserve_port, serve_metrics, write_ready_file
-from buraco_service.workers.link import HURRY, MARGIN
-from buraco_service.workers.metrics import Family, Gone, SupervisorMetrics, Together, families
+from buraco_service.workers.link import KILL_MARGIN
+from buraco_service.workers.metrics import EndedWorkers, Family, SumCollector, SupervisorMetrics, export_families
 from buraco_service.workers.process import WorkerProcess
 from buraco_service.workers.restarts import Restarts
+from buraco_service.workers.stop_signals import CUT_SHORT, handle_stop_signals
 
-# Seconds between two questions for what workers have counted: at most so much is lost when one is killed.
-_ASK_PERIOD: Final = 2.0
-_SCRAPE_LIMIT: Final = 10.0
-# Seconds to wait when the system has no room for another process.
-_NO_ROOM_DELAY: Final = 30.0
+# Seconds. When a worker is killed, what it counted since the last refresh is lost.
+_REFRESH_PERIOD: Final = 2.0
+_SCRAPE_TIMEOUT: Final = 10.0
+# Seconds before another attempt when the system cannot run another process.
+_SPAWN_RETRY_DELAY: Final = 30.0
 
 
 class Supervisor:
-    """The workers of one service. `environment` says for them what the settings say here."""
+    """The workers of one service. `environment` holds the same settings for them (see `loading.to_environment`)."""
 
     def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
         self._settings = settings
         self._environment = dict(environment)
-        self._living: set[WorkerProcess] = set()
+        self._workers: set[WorkerProcess] = set()
         self._restarts = Restarts(range(1, settings.workers + 1))
-        self._gone = Gone()
+        self._ended = EndedWorkers()
         self._metrics = SupervisorMetrics()
-        self._metrics.workers.set_function(lambda: sum(worker.serves for worker in self._living))
+        self._metrics.workers.set_function(lambda: sum(worker.is_serving for worker in self._workers))
         self._log = logs.get_logger()
 
     async def run(self) -> None:
-        """Serves until a signal comes, then stops the workers in order; a second signal cuts the wait short.
+        """Serve until a stop signal, then stop the workers gracefully; a second signal cuts the wait short.
 
-        Raises StartError, also when the workers keep ending soon after their start, or do not stop in order.
+        Raise StartError if it cannot start, if the workers keep failing, or if one does not stop gracefully.
         """
-        loop = asyncio.get_running_loop()
-        told = asyncio.Event()
-
-        def on_signal() -> None:
-            if told.is_set():
-                self._send_all(HURRY)
-            told.set()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, on_signal)
-        settings = self._settings
+        settings, loop = self._settings, asyncio.get_running_loop()
+        stop_requested = handle_stop_signals(lambda: self._signal_all(CUT_SHORT), is_worker=False)
         registry = CollectorRegistry()
-        registry.register(Together(lambda: self._counted(loop)))
+        registry.register(SumCollector(lambda: self._collect_from_thread(loop)))
         with reserve_port(settings.host, settings.port) as port:
-            self._environment |= self._changes(port)
+            self._environment |= self._worker_settings(port)
             metrics_server = serve_metrics(registry, settings.metrics_host, settings.metrics_port)
             metrics_address = f"{settings.metrics_host}:{metrics_server.port}" if metrics_server is not None else None
             serving = loop.create_task(self._serve(format_address(settings.host, port), metrics_address))
-            stopping = loop.create_task(told.wait())
+            stopping = loop.create_task(stop_requested.wait())
             try:
                 await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 serving.cancel()
                 stopping.cancel()
                 await asyncio.wait((serving, stopping))
-                disorder = await self._stop()
+                problems = await self._stop()
                 if metrics_server is not None:
                     await asyncio.to_thread(metrics_server.close)
         if not serving.cancelled():
             serving.result()
-        if disorder:
-            raise StartError(f"workers did not stop in order: {', '.join(disorder)}")
+        if problems:
+            raise StartError(f"workers did not stop in order: {', '.join(problems)}")
 
-    def _changes(self, port: int) -> dict[str, str]:
-        """What is another matter for the workers than for the supervisor."""
+    def _worker_settings(self, port: int) -> dict[str, str]:
+        """Return the environment variables that differ for workers."""
         changes = {"BURACO_PORT": str(port), "BURACO_METRICS_PORT": "-1", "BURACO_READY_FILE": "", "BURACO_WORKERS": ""}
         if not self._settings.signing_keys:
-            # All have to know it, and the environment is for the eyes of this user alone.
+            # All workers need the same one. Only this user can read the environment of a process.
             changes["BURACO_SIGNING_KEYS"] = f"random-{secrets.token_hex(4)}:{secrets.token_hex(MIN_SECRET_BYTES)}"
         return changes
 
     async def _serve(self, address: str, metrics_address: str | None) -> None:
-        """Starts the workers and keeps their number; never returns."""
+        """Start the workers and replace those that end; never return. Raise StartError."""
         try:
-            first = await self._started(1)
+            first = await self._start_worker(1)
             async with asyncio.TaskGroup() as starting:
-                others = [starting.create_task(self._started(n)) for n in range(2, self._settings.workers + 1)]
+                others = [starting.create_task(self._start_worker(n)) for n in range(2, self._settings.workers + 1)]
             with write_ready_file(self._settings.ready_file, address, metrics_address):
                 self._log.info(
                     "serving",
                     address=address,
                     metrics_address=metrics_address,
-                    store=self._settings.store_shown,
-                    workers=len(self._living),
+                    store=self._settings.redacted_store,
+                    workers=len(self._workers),
                 )
-                async with asyncio.TaskGroup() as keeping:
+                async with asyncio.TaskGroup() as running:
                     for worker in (first, *(other.result() for other in others)):
-                        keeping.create_task(self._keep(worker))
-                    keeping.create_task(self._ask_now_and_then())
+                        running.create_task(self._keep_running(worker))
+                    running.create_task(self._refresh_metrics_regularly())
         except ExceptionGroup as several:
             raise several.exceptions[0] from None
 
-    async def _spawned(self, number: int) -> WorkerProcess:
+    async def _spawn(self, number: int) -> WorkerProcess:
         worker = await WorkerProcess.start(number, self._environment)
-        self._living.add(worker)
+        self._workers.add(worker)
         return worker
 
-    async def _started(self, number: int) -> WorkerProcess:
-        """A worker that serves. Raises StartError."""
+    async def _start_worker(self, number: int) -> WorkerProcess:
+        """Return a new worker as soon as it serves. Raise StartError if it does not."""
         try:
-            worker = await self._spawned(number)
+            worker = await self._spawn(number)
         except OSError as error:
             raise StartError(f"cannot start a worker: {error.strerror}") from None
-        if not await worker.started():
-            raise StartError(worker.failure or f"worker {number} ended before it served: {_end(await worker.ended())}")
+        if not await worker.wait_until_serving():
+            status = await worker.wait_until_ended()
+            raise StartError(worker.failure or f"worker {number} ended before it served: {_describe_exit(status)}")
         return worker
 
-    async def _keep(self, worker: WorkerProcess) -> None:
-        """Has others take the worker's place, one after the other. Raises StartError when all is in vain."""
-        place = worker.number
+    async def _keep_running(self, worker: WorkerProcess) -> None:
+        """Replace the worker whenever it ends; never return. Raise StartError when all workers keep failing."""
+        number = worker.number
         while True:
-            status = await worker.ended()
-            delay = self._buried(worker, status)
-            if self._restarts.in_vain(other.age for other in self._living if other.serves):
-                raise StartError(f"the workers keep ending, worker {place} last: {worker.failure or _end(status)}")
+            status = await worker.wait_until_ended()
+            delay = self._record_end(worker, status)
+            if self._restarts.should_give_up(other.age for other in self._workers if other.is_serving):
+                cause = worker.failure or _describe_exit(status)
+                raise StartError(f"the workers keep ending, worker {number} last: {cause}")
             await asyncio.sleep(delay)
-            worker = await self._spawned_at_last(place)
+            worker = await self._spawn_with_retries(number)
             self._metrics.restarts.inc()
 
-    def _buried(self, worker: WorkerProcess, status: int) -> float:
-        """Takes note of a worker's end; returns the seconds until another is to take its place."""
-        self._living.discard(worker)
-        self._gone.add(worker.families)
-        delay = self._restarts.delay(worker.number, worker.served, worker.age)
-        tell = self._log.error if status else self._log.warning
-        tell(
+    def _record_end(self, worker: WorkerProcess, status: int) -> float:
+        """Count and log a worker's end; return the seconds to wait before its replacement starts."""
+        self._workers.discard(worker)
+        self._ended.add(worker.families)
+        delay = self._restarts.count_end(worker.number, worker.has_served, worker.age)
+        log = self._log.error if status else self._log.warning
+        log(
             "worker ended",
             worker=worker.number,
             worker_pid=worker.pid,
-            how=_end(status),
+            exit=_describe_exit(status),
             cause=worker.failure,
             restart_after=delay,
         )
         return delay
 
-    async def _spawned_at_last(self, number: int) -> WorkerProcess:
+    async def _spawn_with_retries(self, number: int) -> WorkerProcess:
         while True:
             try:
-                return await self._spawned(number)
+                return await self._spawn(number)
             except OSError as error:
-                self._log.error("worker not started", worker=number, cause=error.strerror, again_after=_NO_ROOM_DELAY)
-                await asyncio.sleep(_NO_ROOM_DELAY)
+                self._log.error(
+                    "worker not started", worker=number, cause=error.strerror, restart_after=_SPAWN_RETRY_DELAY
+                )
+                await asyncio.sleep(_SPAWN_RETRY_DELAY)
 
     async def _stop(self) -> list[str]:
-        """Stops the workers, by force those that take too long; returns what went wrong."""
+        """Stop the workers, and kill those that take too long; return a message for each that did not stop in order."""
         self._log.info("stopping", grace=self._settings.drain_grace)
-        self._send_all(signal.SIGTERM)
-        ends = {asyncio.ensure_future(worker.ended()): worker for worker in self._living}
+        self._signal_all(signal.SIGTERM)
+        ends = {asyncio.ensure_future(worker.wait_until_ended()): worker for worker in self._workers}
         if ends:
-            _, late = await asyncio.wait(ends, timeout=self._settings.drain_grace + MARGIN)
+            _, late = await asyncio.wait(ends, timeout=self._settings.drain_grace + KILL_MARGIN)
             for end in late:
                 ends[end].send_signal(signal.SIGKILL)
             await asyncio.wait(ends)
         self._log.info("stopped")
         logs.flush()
         return [
-            f"worker {worker.number} ended with {_end(end.result())}"
+            f"worker {worker.number} ended with {_describe_exit(end.result())}"
             for end, worker in ends.items()
-            # One that could not start has said so. One that is only starting, or all but done, has no ear for signals.
-            if worker.served and end.result() not in (0, -signal.SIGTERM, -HURRY)
+            # A worker that could not start has reported it. While it starts or ends, a signal may end it at once.
+            if worker.has_served and end.result() not in (0, -signal.SIGTERM, -CUT_SHORT)
         ]
 
-    def _send_all(self, number: signal.Signals) -> None:
-        for worker in self._living:
+    def _signal_all(self, number: signal.Signals) -> None:
+        for worker in self._workers:
             worker.send_signal(number)
 
-    async def _ask_now_and_then(self) -> None:
+    async def _refresh_metrics_regularly(self) -> None:
         while True:
-            await asyncio.sleep(_ASK_PERIOD)
-            await self._ask_all()
+            await asyncio.sleep(_REFRESH_PERIOD)
+            await self._collect()
 
-    async def _ask_all(self) -> list[list[Family]]:
-        await asyncio.gather(*[worker.ask() for worker in self._living if worker.serves])
-        told = [worker.families for worker in self._living]
-        return [families(self._metrics.registry), self._gone.families, *told]
+    async def _collect(self) -> list[list[Family]]:
+        """Return the metrics of all processes, and of the workers that have ended."""
+        await asyncio.gather(*[worker.refresh_metrics() for worker in self._workers if worker.is_serving])
+        own = export_families(self._metrics.registry)
+        return [own, self._ended.families, *[worker.families for worker in self._workers]]
 
-    def _counted(self, loop: asyncio.AbstractEventLoop) -> list[list[Family]]:
-        """What all processes have counted, for the thread that serves the metrics."""
-        return asyncio.run_coroutine_threadsafe(self._ask_all(), loop).result(_SCRAPE_LIMIT)
+    def _collect_from_thread(self, loop: asyncio.AbstractEventLoop) -> list[list[Family]]:
+        return asyncio.run_coroutine_threadsafe(self._collect(), loop).result(_SCRAPE_TIMEOUT)
 
 
-def _end(status: int) -> str:
+def _describe_exit(status: int) -> str:
     if status >= 0:
         return f"exit status {status}"
     # Not every signal has a name.

@@ -1,1 +1,1 @@
-"""Databases that earlier versions have left, and what those versions said of the tables in them."""
+"""Databases of earlier versions, and what those versions answered about the tables in them."""

@@ -1,8 +1,8 @@
-"""Has a version of the service make a database: `python -m tests.faults.earlier CHECKOUT NAME`.
+"""Make a database with a version of the service: `python -m tests.faults.earlier CHECKOUT NAME`.
 
-CHECKOUT is a folder with the sources of that version, NAME what the files here are called: NAME.db, NAME.json with what
-the version itself says of each table, to everybody and to each seat, and NAME.jsonl with the requests that it answered.
-To be run once for a version, before what it stores changes.
+CHECKOUT is a folder with the sources of that version, NAME the name of the files written here: NAME.db, NAME.json with
+the answers of that version about each table, to everybody and to each seat, and NAME.jsonl with the requests that it
+answered. Run this once for a version, before what it stores changes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_rules import PRESETS_BY_ID, Deal, RuleSet
 from buraco_service.access.seat_tokens import SeatTokens
-from tests.faults.earlier.saying import said_of
+from tests.faults.earlier.answers import read_answers
 from tests.service.programs import Program
 from tests.service.scripts import SeatTurn, deals_played, dealt, short_rules, steps_to, turns
 from tests.service.table_server import KEY, SEED, bearing, moves_to_pb, new_id
@@ -39,13 +39,13 @@ class Maker:
 
     def __init__(self, tables: pb_grpc.TableServiceStub) -> None:
         self._tables = tables
-        self.said: list[Any] = []
+        self.answers: list[Any] = []
         self.requests: list[Any] = []
 
     async def table(
         self, rules: RuleSet, seats: int, script: Sequence[SeatTurn], *, joined: int | None = None, **options: Any
     ) -> list[str]:
-        """A table at which the script was played; returns the tokens of the seats taken."""
+        """Create a table, play the script, and return the tokens of the joined seats."""
         creating = pb.CreateTableRequest(
             rule_set=rule_set_to_pb(rules), seats=seats, seed=SEED, request_id=new_id(), **{"target_score": 0} | options
         )
@@ -59,20 +59,20 @@ class Maker:
                 table_id=table_id, moves=moves_to_pb(turn.moves), revision=revision, request_id=new_id()
             )
             await self._call("SubmitMoves", submit, tokens[turn.seat])
-        self.said.append(await said_of(self._tables, table_id, tokens))
+        self.answers.append(await read_answers(self._tables, table_id, tokens))
         return tokens
 
     async def undo(self, token: str, tokens: Sequence[str]) -> None:
-        """The player of the table made last takes the newest play back."""
-        table_id = self.said[-1]["table"]["id"]
+        """Undo the newest play at the newest table."""
+        table_id = self.answers[-1]["table"]["id"]
         await self._call("UndoMove", pb.UndoMoveRequest(table_id=table_id, request_id=new_id()), token)
-        self.said[-1] = await said_of(self._tables, table_id, tokens)
+        self.answers[-1] = await read_answers(self._tables, table_id, tokens)
 
     async def leave(self, token: str) -> None:
-        """The player of the table made last gives the seat back."""
-        table_id = self.said[-1]["table"]["id"]
+        """Leave the newest table."""
+        table_id = self.answers[-1]["table"]["id"]
         await self._call("LeaveTable", pb.LeaveTableRequest(table_id=table_id, request_id=new_id()), token)
-        self.said[-1] = await said_of(self._tables, table_id, ())
+        self.answers[-1] = await read_answers(self._tables, table_id, ())
 
     async def _call(self, method: str, request: Any, token: str = "") -> Any:
         answer = await getattr(self._tables, method)(request, metadata=bearing(token) if token else ())
@@ -99,7 +99,7 @@ async def _make(tables: pb_grpc.TableServiceStub) -> Maker:
     await maker.table(short, 4, (), joined=1, stake=5)
     for name in ("burraco", "professional-direct", "closed"):
         rules = PRESETS_BY_ID[name]
-        # In the middle of a turn in which there is something to take back.
+        # In the middle of a turn with moves to undo.
         script = list(turns(steps_to(_melded, dealt(rules), random.Random(5))))
         tokens = await maker.table(rules, 2, script)
         if name == "closed":
@@ -117,7 +117,7 @@ async def _make(tables: pb_grpc.TableServiceStub) -> Maker:
 
 
 async def main(checkout: Path, name: str) -> None:
-    """Makes the files."""
+    """Make the files."""
     with tempfile.TemporaryDirectory() as folder:
         program = Program(
             Path(folder),
@@ -134,8 +134,8 @@ async def main(checkout: Path, name: str) -> None:
         (HERE / f"{name}.db").unlink(missing_ok=True)
         with sqlite3.connect(f"{folder}/tables.db") as db:
             db.execute("VACUUM INTO ?", (str(HERE / f"{name}.db"),))
-    # A line a table, and a line a request.
-    lines = ",\n".join([json.dumps(table, ensure_ascii=False) for table in maker.said])
+    # One line for each table, and one for each request.
+    lines = ",\n".join([json.dumps(table, ensure_ascii=False) for table in maker.answers])
     (HERE / f"{name}.json").write_text(f"[\n{lines}\n]\n")
     requests = [json.dumps(request, ensure_ascii=False) + "\n" for request in maker.requests]
     (HERE / f"{name}.jsonl").write_text("".join(requests))

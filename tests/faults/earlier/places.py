@@ -1,4 +1,4 @@
-"""What the version of `schema-2.db` would have left in other stores: the same tables, in the forms it had there."""
+"""The tables of `schema-2.db`, stored in other stores as the version of that database stored tables there."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import asyncpg
 
-from buraco_service.stores.postgres.schema import migrate, migrations
+from buraco_service.stores.postgres.schema import apply_migrations, load_migrations
 from buraco_service.stores.redis.keys import Keys, bucket_of
 from buraco_service.stores.redis.store import RedisStore
-from buraco_service.stores.redis.url import parse
+from buraco_service.stores.redis.url import parse_url
 from tests.servers.postgres import PostgresServer
 
 DATABASE = Path(__file__).parent / "schema-2.db"
 
 
 class Request(NamedTuple):
-    """A request as that version remembered it."""
+    """A request and its answer as that version stored them."""
 
     key: str
     revision: int
@@ -28,7 +28,7 @@ class Request(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table as that version stored it. Nothing of its log has been dropped."""
+    """A table as that version stored it. Its log is whole."""
 
     id: str
     revision: int
@@ -43,8 +43,8 @@ class Table(NamedTuple):
     records: tuple[tuple[int, bytes], ...]
 
 
-def tables() -> list[Table]:
-    """All tables of the database."""
+def load_tables() -> list[Table]:
+    """Return all tables of the database."""
     with contextlib.closing(sqlite3.connect(f"file:{DATABASE}?mode=ro", uri=True)) as db:
         rows = db.execute(
             "SELECT number, table_id, revision, status, created_at, updated_at, owner, state FROM tables"
@@ -70,16 +70,16 @@ def tables() -> list[Table]:
     return found
 
 
-def in_sqlite(folder: Path) -> str:
-    """The URL of a copy of the database."""
+def copy_to_sqlite(folder: Path) -> str:
+    """Copy the database, and return the URL of the copy."""
     shutil.copy(DATABASE, folder / "tables.db")
     return f"sqlite:///{folder}/tables.db"
 
 
-async def in_redis(url: str) -> str:
-    """The same URL, now with the tables: each with a claim that the request of its create has settled."""
-    store = await RedisStore.open(parse(url.removeprefix("redis://"), tls=False))
-    for number, table in enumerate(tables()):
+async def write_to_redis(url: str) -> str:
+    """Write the tables, each with the claim of its create, and return the same URL."""
+    store = await RedisStore.open(parse_url(url.removeprefix("redis://"), tls=False))
+    for number, table in enumerate(load_tables()):
         await write_redis(store, table, f"mark {number}")
     await store.close()
     return url
@@ -108,20 +108,20 @@ async def write_redis(store: RedisStore, table: Table, mark: str) -> None:
 
 
 async def write_claim(store: RedisStore, request_id: str, mark: str, table_id: str) -> None:
-    """Write a claim that is settled: the request stands for the table."""
+    """Write the claim by which the request has created the table."""
     key = Keys(store._keys._prefix).claim(request_id)
     await store._nodes.call(bucket_of(request_id), "HSET", key, "claim", mark, "table", table_id)
 
 
-async def in_postgres(server: PostgresServer, *, migrated: bool = True) -> str:
-    """The URL of a new database with the tables, written by the functions that there were, and then migrated."""
+async def write_to_postgres(server: PostgresServer, *, migrated: bool = True) -> str:
+    """Write the tables to a new database by the functions of that version, migrate it, and return its URL."""
     url = server.url(server.new_database())
     db = await asyncpg.connect(url)
-    await migrate(db, migrations()[:1])
-    for table in tables():
+    await apply_migrations(db, load_migrations()[:1])
+    for table in load_tables():
         await write_postgres(db, table)
     if migrated:
-        await migrate(db, migrations())
+        await apply_migrations(db, load_migrations())
     await db.close()
     return url
 

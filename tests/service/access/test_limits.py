@@ -215,14 +215,14 @@ async def test_concurrent_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         stream = watch(replica, players[0].table_id)
         await stream.expect("state")
         turn = plain_turn(dealt())
-        look = replica.store.revision
+        look = replica.store.load_revision
 
         async def look_for_long(table_id: str) -> int:
             arrived.set()
             await answered.wait()
             return await look(table_id)
 
-        monkeypatch.setattr(replica.store, "revision", look_for_long)
+        monkeypatch.setattr(replica.store, "load_revision", look_for_long)
         running = asyncio.create_task(get(replica, players[0].table_id))
         await arrived.wait()
         with unchanged(replica):

@@ -101,7 +101,7 @@ async def test_rotated_api_keys(tmp_path: Path, secrets: Mounted, log_stream: An
         await log_stream.wait_for(partial(has_logged, log_stream, RELOADED, 1))
         for metadata in (first, second):
             assert (await create(replica, metadata=metadata)).id != table.id
-        assert await replica.store.owned("lobby", "waiting") == 3
+        assert await replica.store.count_owned("lobby", "waiting") == 3
         secrets.put(keys=f"lobby {SECOND}\n")
         await log_stream.wait_for(partial(has_logged, log_stream, RELOADED, 2))
         assert (await refused(create(replica, metadata=first))).reason == "API_KEY_INVALID"

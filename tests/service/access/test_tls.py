@@ -167,7 +167,7 @@ def test_files_that_are_no_certificate(secrets: Mounted, broken: str, content: b
     secrets.put(**{"cert": certificate, "key": key, "ca": authority.pem} | {broken: content})
     files = {f"tls_{name}_file": secrets.path(name) for name in ("cert", "key")}
     (problem,) = problems_of(tls="mtls", tls_client_ca_file=secrets.path("ca"), **files)
-    assert problem.startswith("BURACO_TLS mtls cannot be had: ")
+    assert problem.startswith("BURACO_TLS mtls cannot be used: ")
     assert str(secrets.path(broken)) in problem
     secrets.path(broken).unlink()
     (problem,) = problems_of(tls="mtls", tls_client_ca_file=secrets.path("ca"), **files)

@@ -20,7 +20,7 @@ from tests.stores.samples import create, step
 
 
 def requests(metrics: Metrics, outcome: str) -> float | None:
-    """Requests for moves that ended so."""
+    """Return how many requests for moves ended with this outcome."""
     return metrics.registry.get_sample_value("buraco_move_request_seconds_count", {"outcome": outcome})
 
 
@@ -35,8 +35,8 @@ def requests(metrics: Metrics, outcome: str) -> float | None:
         (asyncio.CancelledError(), "cancelled"),
     ],
 )
-def test_whose_doing(error: BaseException, outcome: str) -> None:
-    """A request that ends with an error counts by whose doing it is."""
+def test_outcome_of_an_error(error: BaseException, outcome: str) -> None:
+    """An error of the caller counts as refused, one of the service as failed."""
     metrics = Metrics()
     with pytest.raises(type(error)), MoveTimer(metrics, "submit"):
         raise error
@@ -83,21 +83,21 @@ def test_an_ended_deal() -> None:
 
 
 async def test_tables_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tables of each state are told again and again; none while the store is away."""
+    """The tables of each state are counted again and again, and unknown while the store does not answer."""
     monkeypatch.setattr(counting, "COUNT_EVERY", 0.001)
     store = await SqliteStore.open(tmp_path / "tables.db")
     metrics = Metrics()
-    told: asyncio.Queue[dict[str, int]] = asyncio.Queue()
-    monkeypatch.setattr(metrics, "tables_stored", told.put_nowait)
+    counts: asyncio.Queue[dict[str, int]] = asyncio.Queue()
+    monkeypatch.setattr(metrics, "set_stored_tables", counts.put_nowait)
     task = asyncio.create_task(count_tables(metrics, store))
     async with asyncio.timeout(60):
-        assert await told.get() == {"waiting": 0, "playing": 0, "finished": 0}
+        assert await counts.get() == {"waiting": 0, "playing": 0, "finished": 0}
         await create(store, "t")
         await create(store, "u")
         await store.commit(step("t", 1, status="playing"))
-        while await told.get() != {"waiting": 1, "playing": 1, "finished": 0}:
+        while await counts.get() != {"waiting": 1, "playing": 1, "finished": 0}:
             pass
         await store.close()
-        while await told.get() != {}:
+        while await counts.get() != {}:
             pass
     task.cancel()

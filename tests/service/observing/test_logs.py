@@ -63,12 +63,12 @@ def test_json_lines() -> None:
 
 
 def test_workers_lines() -> None:
-    """Every line of a worker tells its number, calls included."""
+    """Every line of a worker carries its number, those about calls included."""
     stream = io.StringIO()
     logs.configure("info", "json", stream=stream, worker=3)
     logs.get_logger().info("serving")
-    logs.call_log()(call("t-1"), "OK", 0.5, None)
-    logging.getLogger("library").warning("told")
+    logs.get_call_logger()(call("t-1"), "OK", 0.5, None)
+    logging.getLogger("library").warning("something")
     logs.get_logger().info("about another", worker=4)
     assert [line["worker"] for line in lines(stream)] == [3, 3, 3, 4]
 
@@ -84,7 +84,7 @@ class Pieces(io.StringIO):
 
 
 async def test_workers_lines_stay_whole() -> None:
-    """A worker writes whole lines, no more at a time than a pipe takes in one piece; a longer line goes alone."""
+    """A worker writes whole lines, no more at a time than a pipe takes in one piece; a longer line is written alone."""
     stream = Pieces()
     logs.configure("info", "json", stream=stream, worker=1)
     log = logs.get_logger()
@@ -104,7 +104,7 @@ def test_console_lines() -> None:
     for stream, form in wanted:
         logs.configure("info", form, stream=stream)
         logs.get_logger().info("serving", address="127.0.0.1:1")
-        logs.call_log()(call(), "OK", 0.5, None)
+        logs.get_call_logger()(call(), "OK", 0.5, None)
     assert "serving" in asked.getvalue()
     assert "address=127.0.0.1:1" in asked.getvalue()
     assert "GetTable" in asked.getvalue()
@@ -118,7 +118,7 @@ def test_level() -> None:
     logs.configure("warning", "json", stream=stream)
     log = logs.get_logger()
     log.info("quiet")
-    logs.call_log()(call(), "OK", 0.5, None)
+    logs.get_call_logger()(call(), "OK", 0.5, None)
     logging.getLogger("library").info("quiet")
     log.warning("loud")
     assert [line["event"] for line in lines(stream)] == ["loud"]
@@ -143,11 +143,11 @@ def test_lines_of_a_call() -> None:
 @pytest.mark.parametrize("table_ids", ["plain", "hashed"])
 @pytest.mark.parametrize("reason", [None, 'odd "reason"'])
 def test_line_at_the_end_of_a_call(table_ids: logs.TableIds, reason: str | None) -> None:
-    """The line about a call is the same, made the quick way or the general way."""
+    """The line about a call is the same as structlog would write."""
     stream = io.StringIO()
     logs.configure("info", "json", table_ids, stream=stream)
     context = call("tä ble\n")
-    logs.call_log()(context, "NOT_FOUND", 0.0012345678, reason)
+    logs.get_call_logger()(context, "NOT_FOUND", 0.0012345678, reason)
     current_call.set(context)
     values = {} if reason is None else {"reason": reason}
     logs.get_logger().info("call", method=context.method, code="NOT_FOUND", seconds=0.001235, **values)
@@ -165,35 +165,35 @@ def test_hashed_table_ids() -> None:
         logs.get_logger().info("loaded", table_id=table_id)
     first, second, third = (line["table_id"] for line in lines(stream))
     assert first == second != third
-    assert first == logs.hashed("t1")
+    assert first == logs.hash_table_id("t1")
     assert "t1" not in stream.getvalue()
 
 
 @pytest.mark.parametrize(
     "name", ["token", "authorization", "seed", "hand", "snapshot", "signing_keys", "view", "dealt", "x"]
 )
-def test_what_is_not_listed_is_withheld(name: str) -> None:
-    """Should a secret be passed to a logger, it is not written: only values under listed names are."""
+def test_values_under_other_keys_are_redacted(name: str) -> None:
+    """A secret that is passed to a logger is not written: only values under listed keys are."""
     stream = io.StringIO()
     logs.configure("debug", "json", stream=stream)
     logs.get_logger().warning("oops", **{name: "As Kd Jo"})
     (line,) = lines(stream)
-    assert line[name] == "withheld"
+    assert line[name] == "redacted"
 
 
-def test_what_the_service_logs_is_listed() -> None:
-    """Every name under which the service passes a value to a logger is listed: nothing of it is withheld."""
+def test_keys_that_the_service_logs_are_listed() -> None:
+    """Every key under which the service passes a value to a logger is listed: none of them is redacted."""
     names = set()
     for file in Path(buraco_service.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and re.search(r"\b_?logs?\b|\btell$", ast.unparse(node.func)):
+            if isinstance(node, ast.Call) and re.search(r"\b_?logs?\b", ast.unparse(node.func)):
                 names |= {keyword.arg for keyword in node.keywords if keyword.arg is not None}
-    assert {"cause", "address", "how", "server"} <= names
-    assert names <= logs._SHOWN
+    assert {"cause", "address", "exit", "server"} <= names
+    assert names <= logs._LOGGED_KEYS
 
 
 def test_standard_library() -> None:
-    """What libraries log comes out in the same form, with the name of their logger."""
+    """Libraries' lines are written in the same form, with the name of their logger."""
     stream = io.StringIO()
     logs.configure("info", "json", stream=stream)
     logging.getLogger("library.part").warning("cannot do %s", "this")
@@ -211,7 +211,7 @@ STATUS = CORE.SendStatusFromServerOperation((), 0, b"", 0)
 def batch_fails(
     *operations: object, logger: str = CORE.__name__, words: str = "ExecuteBatchError raised in core"
 ) -> None:
-    """What grpc logs when core could not do what was to be done for a stream."""
+    """Log what grpc logs when its core could not complete operations of a stream."""
     try:
         raise CORE.ExecuteBatchError(f'Failed "execute_batch": {operations}')
     except CORE.ExecuteBatchError:
@@ -221,18 +221,18 @@ def batch_fails(
 
 @pytest.mark.parametrize("operations", [(STATUS,), (HELLO, STATUS)], ids=["after messages", "first of all"])
 @pytest.mark.parametrize("level", ["debug", "info", "error"])
-def test_a_status_that_nobody_hears(level: logs.Level, operations: tuple[object, ...]) -> None:
-    """That a stream's status could not be sent, its client being gone, is told at debug level and not above it."""
+def test_a_status_that_could_not_be_sent(level: logs.Level, operations: tuple[object, ...]) -> None:
+    """That a stream's status could not be sent to a client that left is logged at debug level only."""
     stream = io.StringIO()
     logs.configure(level, "json", stream=stream)
     batch_fails(*operations)
     logs.flush()
-    told = [(line["level"], line["logger"], line["exception"].rpartition("Error: ")[2]) for line in lines(stream)]
-    assert told == ([("debug", CORE.__name__, f'Failed "execute_batch": {operations}')] if level == "debug" else [])
+    found = [(line["level"], line["logger"], line["exception"].rpartition("Error: ")[2]) for line in lines(stream)]
+    assert found == ([("debug", CORE.__name__, f'Failed "execute_batch": {operations}')] if level == "debug" else [])
 
 
 def test_other_errors_of_grpc_stay_errors() -> None:
-    """What else grpc's core fails to do, and what else its logger says, is an error as before."""
+    """Other failures of grpc's core, and other lines of its logger, stay errors."""
     stream = io.StringIO()
     logs.configure("info", "json", stream=stream)
     batch_fails(HELLO)
@@ -279,20 +279,20 @@ def test_tracebacks_show_no_values(format: logs.Format) -> None:
 
 
 def test_caller_of_a_call() -> None:
-    """The lines of a call with an API key tell the key's name."""
+    """The lines of a call with an API key carry the key's name."""
     stream = io.StringIO()
     logs.configure("info", "json", stream=stream)
     made = call()
     made.caller = "lobby"
     current_call.set(made)
     logs.get_logger().info("something")
-    logs.call_log()(made, "OK", 0.001, None)
+    logs.get_call_logger()(made, "OK", 0.001, None)
     logs.flush()
     assert [line["caller"] for line in lines(stream)] == ["lobby", "lobby"]
 
 
 async def test_info_is_written_soon_and_warnings_at_once() -> None:
-    """In a running loop info lines wait a moment for company; a warning brings all that came before it."""
+    """In a running loop info lines are written in batches; a warning writes all lines before it."""
     stream = Announcing()
     logs.configure("info", "json", stream=stream)
     log = logs.get_logger()
@@ -312,7 +312,7 @@ async def test_info_is_written_soon_and_warnings_at_once() -> None:
 
 
 def test_lines_outlive_their_loop() -> None:
-    """A line that was waiting when its loop ended is written with the next one."""
+    """A line that was pending when its loop ended is written with the next one."""
     stream = io.StringIO()
     logs.configure("info", "json", stream=stream)
 

@@ -32,8 +32,8 @@ def test_calls(metrics: Metrics) -> None:
     figures.started += 2
     figures.received += 1
     figures.sent += 1
-    figures.finished("OK", 0.005)
-    figures.finished("NOT_FOUND", 0.2)
+    figures.observe_end("OK", 0.005)
+    figures.observe_end("NOT_FOUND", 0.2)
     assert value(metrics, "grpc_server_started_total", **rpc) == 2
     assert value(metrics, "grpc_server_msg_received_total", **rpc) == 1
     assert value(metrics, "grpc_server_msg_sent_total", **rpc) == 1
@@ -46,15 +46,15 @@ def test_calls(metrics: Metrics) -> None:
 
 
 def test_the_game(metrics: Metrics) -> None:
-    """Moves, deals, matches and tables are counted by rule set, all that are no presets together."""
-    metrics.table_created("open")
-    metrics.table_created("my house rules")
-    metrics.table_created("grandma's")
-    metrics.moves("open", "accepted", 3)
-    metrics.moves("open", "illegal")
-    metrics.violation("GAP")
-    metrics.deal_finished("closed", "closed")
-    metrics.match_finished("closed")
+    """Moves, deals, matches and tables are counted by rule set, those that are not presets together."""
+    metrics.count_created_table("open")
+    metrics.count_created_table("my house rules")
+    metrics.count_created_table("grandma's")
+    metrics.count_moves("open", "accepted", 3)
+    metrics.count_moves("open", "illegal")
+    metrics.count_violation("GAP")
+    metrics.count_deal("closed", "closed")
+    metrics.count_match("closed")
     assert value(metrics, "buraco_tables_created_total", rule_set="open") == 1
     assert value(metrics, "buraco_tables_created_total", rule_set="custom") == 2
     assert value(metrics, "buraco_moves_total", rule_set="open", outcome="accepted") == 3
@@ -66,10 +66,10 @@ def test_the_game(metrics: Metrics) -> None:
 
 def test_the_store(metrics: Metrics) -> None:
     """Operations of the store are counted by outcome and timed; lost races and subscriptions are counted."""
-    metrics.store_operation("commit", "ok", 0.004)
-    metrics.store_operation("commit", "conflict", 0.004)
-    metrics.store_conflict()
-    metrics.store_watchers(7)
+    metrics.observe_store_operation("commit", "ok", 0.004)
+    metrics.observe_store_operation("commit", "conflict", 0.004)
+    metrics.count_conflict()
+    metrics.set_store_watchers(7)
     assert value(metrics, "buraco_store_watchers") == 7
     assert value(metrics, "buraco_store_operations_total", operation="commit", outcome="ok") == 1
     assert value(metrics, "buraco_store_operations_total", operation="commit", outcome="conflict") == 1
@@ -79,17 +79,17 @@ def test_the_store(metrics: Metrics) -> None:
 
 def test_watches(metrics: Metrics) -> None:
     """The gauge shows the watches that are open now."""
-    metrics.watch_opened()
-    metrics.watch_opened()
-    metrics.watch_closed()
+    metrics.add_watch()
+    metrics.add_watch()
+    metrics.remove_watch()
     assert value(metrics, "buraco_watches") == 1
 
 
 def test_requests_for_moves(metrics: Metrics) -> None:
     """Requests for moves are timed by their outcome."""
-    metrics.move_request("ok", 0.003)
-    metrics.move_request("ok", 0.1)
-    metrics.move_request("failed", 30.0)
+    metrics.observe_move_request("ok", 0.003)
+    metrics.observe_move_request("ok", 0.1)
+    metrics.observe_move_request("failed", 30.0)
     name = "buraco_move_request_seconds"
     for bound, requests in (("0.002", 0), ("0.005", 1), ("0.1", 2), ("10.0", 2), ("+Inf", 2)):
         assert value(metrics, f"{name}_bucket", outcome="ok", le=bound) == requests
@@ -99,9 +99,9 @@ def test_requests_for_moves(metrics: Metrics) -> None:
     assert value(metrics, f"{name}_count", outcome="refused") == 0
 
 
-def test_what_deals_come_to(metrics: Metrics) -> None:
+def test_scores_of_deals(metrics: Metrics) -> None:
     """Buracos are counted by kind, and both sides' scores fall into the histogram, negative ones too."""
-    metrics.deal_scored("open", ["clean", "dirty", "clean"], [850, -210])
+    metrics.observe_scores("open", ["clean", "dirty", "clean"], [850, -210])
     assert value(metrics, "buraco_buracos_total", rule_set="open", kind="clean") == 2
     assert value(metrics, "buraco_buracos_total", rule_set="open", kind="dirty") == 1
     for bound, sides in (("-500.0", 0), ("-200.0", 1), ("800.0", 1), ("1000.0", 2), ("+Inf", 2)):
@@ -109,19 +109,19 @@ def test_what_deals_come_to(metrics: Metrics) -> None:
 
 
 def test_tables_in_the_store(metrics: Metrics) -> None:
-    """The tables in the store are told by state, the newest count in place of the one before, and none if unknown."""
-    metrics.tables_stored({"waiting": 2, "playing": 5})
-    metrics.tables_stored({"waiting": 1, "playing": 6})
+    """The gauge shows the newest count of stored tables by state, and nothing while it is unknown."""
+    metrics.set_stored_tables({"waiting": 2, "playing": 5})
+    metrics.set_stored_tables({"waiting": 1, "playing": 6})
     assert value(metrics, "buraco_tables", state="waiting") == 1
     assert value(metrics, "buraco_tables", state="playing") == 6
-    metrics.tables_stored({})
+    metrics.set_stored_tables({})
     assert value(metrics, "buraco_tables", state="waiting") is None
 
 
 def test_labels_are_bounded(metrics: Metrics) -> None:
-    """However many reasons there are, the family keeps its bound and counts the rest together."""
+    """A family has at most 512 series; further label values are counted together as "other"."""
     for number in range(2000):
-        metrics.violation(f"REASON_{number}")
+        metrics.count_violation(f"REASON_{number}")
     series = [
         sample
         for family in metrics.registry.collect()
@@ -135,7 +135,7 @@ def test_labels_are_bounded(metrics: Metrics) -> None:
 def test_two_servers_do_not_mix() -> None:
     """Each Metrics has a registry of its own."""
     one, other = Metrics(), Metrics()
-    one.store_conflict()
+    one.count_conflict()
     assert value(other, "buraco_store_conflicts_total") == 0
 
 
@@ -175,6 +175,6 @@ def test_served_over_http(metrics: Metrics) -> None:
 
 
 def test_taken_port(metrics: Metrics) -> None:
-    """A port that somebody else has is an error."""
+    """A taken port is an error."""
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
         MetricsServer(metrics.registry, "127.0.0.1", taken.getsockname()[1])

@@ -17,7 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.trace import TracerProvider
 
 from buraco_client import BuracoClient, BuracoError
-from buraco_service.observing.tracing import TracingError, tracing_of
+from buraco_service.observing.tracing import TracingError, create_tracing
 from tests.service.programs import Program
 
 Traced = Callable[..., Program]
@@ -33,7 +33,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
         self.received = b""
 
     async def Export(self, request: Any, context: Any) -> Any:
-        """What a collector is sent."""
+        """Keep what was sent."""
         self.received += request.SerializeToString()
         for resource in request.resource_spans:
             self.services |= {_values(resource.resource)["service.name"]}
@@ -65,16 +65,16 @@ async def collector() -> AsyncIterator[Collector]:
 
 @pytest.fixture
 def traced(tmp_path: Path) -> Iterator[Traced]:
-    """Starts the service, told to send traces; ends it if the test did not."""
+    """Start services that send traces; end those that the test did not."""
     programs: list[Program] = []
 
     def start(endpoint: str, **environment: str) -> Program:
-        asked: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{endpoint}",
             "BURACO_STORE": f"sqlite:///{tmp_path}/tables.db",
             **environment,
         }
-        programs.append(Program(tmp_path, **asked))
+        programs.append(Program(tmp_path, **settings))
         return programs[-1]
 
     yield start
@@ -84,7 +84,7 @@ def traced(tmp_path: Path) -> Iterator[Traced]:
 
 
 async def stopped(program: Program) -> list[dict[str, Any]]:
-    """The log lines of a program that has been told to stop."""
+    """Stop a program; return its log lines."""
     program.process.terminate()
     status, _, logs = await program.end()
     assert status == 0, logs
@@ -166,7 +166,7 @@ async def test_a_stream(traced: Traced, collector: Collector) -> None:
 
 
 async def test_errors_and_hashed_tables(traced: Traced, collector: Collector) -> None:
-    """A span tells the reason of an error, which is the caller's doing here, and a table as the logs do."""
+    """A span carries the reason of an error, which is not the service's, and table ids as in logs."""
     program = traced(collector.address, BURACO_TABLE_ID_IN_LOGS="hashed", OTEL_SERVICE_NAME="cards")
     ready = await program.ready()
     async with BuracoClient(ready["address"]) as client:
@@ -185,8 +185,8 @@ async def test_errors_and_hashed_tables(traced: Traced, collector: Collector) ->
     assert len(values["buraco.table_id"]) == 12
 
 
-async def test_a_collector_that_is_away(traced: Traced) -> None:
-    """A collector that nobody finds costs traces, but neither calls nor the end."""
+async def test_a_collector_that_does_not_answer(traced: Traced) -> None:
+    """Without its collector the service loses traces, but serves calls and stops."""
     program = traced("127.0.0.1:1", OTEL_EXPORTER_OTLP_TIMEOUT="1")
     ready = await program.ready()
     async with BuracoClient(ready["address"]) as client:
@@ -205,8 +205,8 @@ async def test_a_collector_that_is_away(traced: Traced) -> None:
     ],
 )
 def test_off(environment: dict[str, str]) -> None:
-    """Nobody is traced unless the environment says so."""
-    assert tracing_of(environment, "1") is None
+    """Calls are not traced unless the environment asks for it."""
+    assert create_tracing(environment, "1") is None
 
 
 @pytest.mark.parametrize(
@@ -216,14 +216,14 @@ def test_off(environment: dict[str, str]) -> None:
         ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, "http/protobuf"),
     ],
 )
-def test_what_cannot_be_had(environment: dict[str, str], problem: str) -> None:
-    """What is asked for and cannot be had keeps the service from starting, with the reason."""
+def test_impossible_traces(environment: dict[str, str], problem: str) -> None:
+    """Traces that are not possible stop the start, with the reason."""
     with pytest.raises(TracingError, match=problem):
-        tracing_of(environment, "1")
+        create_tracing(environment, "1")
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the extra is not installed, it is named."""
+    """The error names the extra that is not installed."""
     monkeypatch.setitem(sys.modules, "buraco_service.observing.otel", None)
     with pytest.raises(TracingError, match="extra `otel`"):
-        tracing_of({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4317"}, "1")
+        create_tracing({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4317"}, "1")

@@ -8,26 +8,26 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from buraco_service.observing.metrics import Metrics
-from buraco_service.workers.metrics import Family, Gone, SupervisorMetrics, Together, families
+from buraco_service.workers.metrics import EndedWorkers, Family, SumCollector, SupervisorMetrics, export_families
 
 
 def counted(conflicts: int, watches: int, seconds: float) -> list[Family]:
-    """What a worker tells, as it arrives."""
+    """Return the metrics of a worker, as they arrive at its supervisor."""
     metrics = Metrics(["open"], "1.2.3")
     for _ in range(conflicts):
-        metrics.store_conflict()
+        metrics.count_conflict()
     for _ in range(watches):
-        metrics.watch_opened()
-    metrics.store_operation("commit", "ok", seconds)
-    metrics.method("UNARY", "buraco.v1.TableService", "GetTable").finished("OK", seconds)
-    told: list[Family] = json.loads(json.dumps(families(metrics.registry)))
-    return told
+        metrics.add_watch()
+    metrics.observe_store_operation("commit", "ok", seconds)
+    metrics.method("UNARY", "buraco.v1.TableService", "GetTable").observe_end("OK", seconds)
+    families: list[Family] = json.loads(json.dumps(export_families(metrics.registry)))
+    return families
 
 
 def shown(*sources: Sequence[Family]) -> CollectorRegistry:
-    """A registry that shows the sources together."""
+    """Return a registry that exports the sums of the sources."""
     registry = CollectorRegistry()
-    registry.register(Together(lambda: sources))
+    registry.register(SumCollector(lambda: sources))
     return registry
 
 
@@ -50,46 +50,46 @@ def test_what_is_not_summed() -> None:
     registry = shown(counted(0, 0, 0.1), counted(0, 0, 0.1))
     assert registry.get_sample_value("buraco_build_info", {"version": "1.2.3"}) == 1
     metrics = Metrics()
-    metrics.tables_stored({"playing": 3})
-    told = families(metrics.registry)
-    assert shown(told, told).get_sample_value("buraco_tables", {"state": "playing"}) == 3
+    metrics.set_stored_tables({"playing": 3})
+    families = export_families(metrics.registry)
+    assert shown(families, families).get_sample_value("buraco_tables", {"state": "playing"}) == 3
     start = "process_start_time_seconds"
-    (one,) = (family for family in families(Metrics().registry) if family[0] == start)
+    (one,) = (family for family in export_families(Metrics().registry) if family[0] == start)
     later = [(*one[:3], [(start, {}, one[3][0][2] + 60)])]
     assert shown(later, [one], later).get_sample_value(start) == one[3][0][2]
 
 
 def test_the_same_metrics_as_of_one_process() -> None:
-    """A single source is shown as it would show itself, and what is shown can be parsed."""
+    """A single source is exported unchanged, and the text can be parsed."""
     metrics = Metrics(["open"], "1.2.3")
-    metrics.store_operation("commit", "ok", 0.003)
-    told = families(metrics.registry)
-    steady = [family for family in told if family[0].startswith(("buraco_", "grpc_"))]
+    metrics.observe_store_operation("commit", "ok", 0.003)
+    families = export_families(metrics.registry)
+    steady = [family for family in families if family[0].startswith(("buraco_", "grpc_"))]
     text = generate_latest(shown(steady)).decode()
     own = generate_latest(metrics.registry).decode()
     assert text == own[: own.index("# HELP process_")]
     assert list(text_string_to_metric_families(text))
 
 
-def test_the_gone() -> None:
-    """Of workers that have ended the counts stay and the gauges go, however many have ended."""
-    gone = Gone()
+def test_ended_workers() -> None:
+    """Counters and histograms of ended workers stay, their gauges do not."""
+    ended = EndedWorkers()
     for _ in range(3):
-        gone.add(counted(1, 5, 0.003))
-    registry = shown(gone.families, counted(1, 1, 0.003))
+        ended.add(counted(1, 5, 0.003))
+    registry = shown(ended.families, counted(1, 1, 0.003))
     assert registry.get_sample_value("buraco_store_conflicts_total") == 4
     assert registry.get_sample_value("buraco_store_operation_seconds_count", {"operation": "commit"}) == 4
     assert registry.get_sample_value("buraco_watches") == 1
     assert registry.get_sample_value("buraco_build_info", {"version": "1.2.3"}) == 1
 
 
-def test_the_supervisor_tells_of_itself() -> None:
-    """The supervisor adds how many workers there are, and what its own process takes."""
+def test_the_metrics_of_the_supervisor() -> None:
+    """The supervisor adds the number of workers and the memory and time of its own process."""
     own = SupervisorMetrics()
     own.workers.set_function(lambda: 3)
     own.restarts.inc()
-    registry = shown(families(own.registry), counted(0, 0, 0.1))
+    registry = shown(export_families(own.registry), counted(0, 0, 0.1))
     assert registry.get_sample_value("buraco_workers") == 3
     assert registry.get_sample_value("buraco_worker_restarts_total") == 1
-    memory = next(family for family in families(own.registry) if family[0] == "process_resident_memory_bytes")
+    memory = next(family for family in export_families(own.registry) if family[0] == "process_resident_memory_bytes")
     assert (registry.get_sample_value("process_resident_memory_bytes") or 0) > 1.5 * memory[3][0][2]

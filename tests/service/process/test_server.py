@@ -88,13 +88,13 @@ async def refused(call: Any) -> grpc.StatusCode:
 
 
 async def test_serves(running: Running) -> None:
-    """A started server tells its port and serves its services there."""
+    """A started server knows its address and serves its services there."""
     assert running.server.address == f"127.0.0.1:{running.port}"
     assert (await running.caller.say(text("hello"))).value == "hello"
 
 
 async def test_health_of_each_service(running: Running) -> None:
-    """Health is told for the server and for each service, and is NOT_FOUND for others."""
+    """Health answers for the server and for each service, and is NOT_FOUND for others."""
     for name in ("", SERVICE, "grpc.health.v1.Health"):
         answer = await running.health.Check(health_pb2.HealthCheckRequest(service=name))
         assert answer.status == SERVING
@@ -115,7 +115,7 @@ async def test_reflection(running: Running, store: Store) -> None:
 
     assert SERVICE in await names(running)
     async with Running(dataclasses.replace(SETTINGS, reflection=False), store) as without:
-        # Nothing is written: a stream that ends under a write does not tell why.
+        # Nothing is written: a stream that ends during a write does not say why.
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await reflected(without.channel).read()
     assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
@@ -161,7 +161,7 @@ async def test_too_many_calls(store: Store, log_stream: Announcing) -> None:
 
 
 async def test_calls_finish_before_the_end(running: Running) -> None:
-    """On stop the health turns first, then watchers are told, new calls are refused and running ones finish."""
+    """On stop health changes first, then watchers reconnect, new calls are refused, and running ones finish."""
     call = running.caller.hang(text("hello"))
     await asyncio.wait_for(running.echo.hanging.wait(), PATIENCE)
     stopping = asyncio.create_task(running.server.stop())
@@ -182,8 +182,8 @@ async def test_the_end_closes_everything(store: Store, log_stream: Announcing) -
     with pytest.raises(StoreUnavailable):
         await store.ping()
     socket.create_server(("127.0.0.1", port)).close()
-    told = [line["event"] for line in log_stream.lines() if line["level"] == "info"]
-    assert told == ["serving", "stopping", "stopped"]
+    events = [line["event"] for line in log_stream.lines() if line["level"] == "info"]
+    assert events == ["serving", "stopping", "stopped"]
 
 
 async def test_grace_runs_out(store: Store, log_stream: Announcing) -> None:
@@ -197,7 +197,7 @@ async def test_grace_runs_out(store: Store, log_stream: Announcing) -> None:
 
 
 async def test_calls_without_a_request_do_not_delay_the_end(store: Store, log_stream: Announcing) -> None:
-    """A call of which no handler ever knew is cut off when all others have ended, long before the grace runs out."""
+    """A call whose message never came is cut off when all others have ended, long before the grace runs out."""
     async with Running(dataclasses.replace(SETTINGS, drain_grace=600.0), store) as running:
         silent: Any = running.channel.stream_unary(f"/{SERVICE}/Say")()
         await silent.wait_for_connection()
@@ -225,17 +225,16 @@ async def test_second_stop_forces(store: Store, log_stream: Announcing) -> None:
 
 
 async def test_health_watches_do_not_delay_the_end(running: Running) -> None:
-    """A watcher of the health is told NOT_SERVING and released, so that it does not keep the server alive."""
+    """A watcher of the health gets NOT_SERVING and its stream ends, so that it does not keep the server alive."""
     watch = running.health.Watch(health_pb2.HealthCheckRequest(service=SERVICE))
     assert (await watch.read()).status == SERVING
     stopping = asyncio.create_task(running.server.stop())
-    told = await watch.read()
-    assert told.status == NOT_SERVING
+    assert (await watch.read()).status == NOT_SERVING
     await asyncio.wait_for(stopping, PATIENCE / 2)
 
 
 async def test_failing_drain(store: Store, log_stream: Announcing) -> None:
-    """If telling the watchers fails, the server still stops in order, and the failure is logged."""
+    """If a drain callback fails, the server still stops in order, and the failure is logged."""
 
     async def fail() -> None:
         raise RuntimeError("cannot tell")
@@ -262,7 +261,7 @@ async def test_taken_ports(store: Store, capfd: pytest.CaptureFixture[str], name
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "host.invalid"])
 async def test_foreign_host(store: Store, host: str) -> None:
-    """A host that is not this machine, or none at all, stops the start with a message that names it."""
+    """A host that is not this machine, or does not exist, stops the start with a message that names it."""
     settings = dataclasses.replace(SETTINGS, host=host, port=7)
     with pytest.raises(StartError, match=rf"^cannot listen at {host}:7 \(--host, --port\): \w+"):
         await BuracoServer(settings, Metrics(), store, {}).start()
@@ -299,12 +298,12 @@ async def test_untouched_tables_expire(store: Store, log_stream: Announcing) -> 
     expiring = asyncio.create_task(expire_tables(store, 60.0))
     await log_stream.wait_for(lambda: bool(log_stream.lines("expired tables removed")))
     expiring.cancel()
-    assert [table.table_id for table in await store.list(None, 10, None)] == ["new"]
+    assert [table.table_id for table in await store.list_tables(None, 10, None)] == ["new"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_program_from_start_to_end(tmp_path: Path, programs: list[Program], number: signal.Signals) -> None:
-    """`buraco serve` says where it serves, serves both services, and on a signal stops in order with status 0."""
+    """`buraco serve` writes where it serves, serves both services, and on a signal stops in order with status 0."""
     programs.append(program := Program(tmp_path))
     ready = await program.ready()
     assert ready["pid"] == program.process.pid
@@ -330,7 +329,7 @@ async def test_program_from_start_to_end(tmp_path: Path, programs: list[Program]
 async def test_event_loop(
     tmp_path: Path, programs: list[Program], arguments: tuple[str, ...], installed: bool, loop: str
 ) -> None:
-    """The server runs on uvloop where that is installed and not refused, and says in its logs on which loop it runs."""
+    """The server runs on uvloop where that is installed and not switched off, and logs on which loop it runs."""
     if not installed:
         # The program starts in this folder, so that this is what it finds.
         (tmp_path / "uvloop.py").write_text("raise ImportError")
@@ -345,7 +344,7 @@ async def test_event_loop(
     assert [line["loop"] for line in map(json.loads, err.splitlines()) if line["event"] == "serving"] == [loop]
 
 
-async def test_program_in_a_hurry(tmp_path: Path, programs: list[Program]) -> None:
+async def test_second_signal(tmp_path: Path, programs: list[Program]) -> None:
     """A second signal ends the program although a stream is still open and the grace is long."""
     programs.append(program := Program(tmp_path, "--drain-grace", "600"))
     ready = await program.ready()
@@ -366,7 +365,7 @@ async def test_program_in_a_hurry(tmp_path: Path, programs: list[Program]) -> No
     assert events[-1] == "stopped"
 
 
-async def test_program_without_a_place_for_its_ready_file(tmp_path: Path, programs: list[Program]) -> None:
+async def test_ready_file_that_cannot_be_written(tmp_path: Path, programs: list[Program]) -> None:
     """A ready file that cannot be written stops the program, since somebody waits for it."""
     programs.append(program := Program(tmp_path, "--ready-file", str(tmp_path / "missing" / "ready.json")))
     status, _, err = await program.end()
@@ -411,13 +410,13 @@ async def test_program_without_a_usable_store(tmp_path: Path, programs: list[Pro
 
 
 def test_version() -> None:
-    """`buraco --version` tells the version of the distribution."""
+    """`buraco --version` prints the version of the distribution."""
     result = CliRunner().invoke(main, ["--version"])
     assert (result.exit_code, result.output) == (0, f"buraco, version {distribution_version()}\n")
 
 
 def test_commands_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The group lists its commands, and one whose dependencies are missing tells what to install when called."""
+    """The group lists its commands, and one whose dependencies are missing prints what to install when called."""
     monkeypatch.setitem(sys.modules, "buraco_service.commands.serve", None)
     runner = CliRunner()
     listing = runner.invoke(main, ["--help"])

@@ -18,7 +18,7 @@ OTHER_SECRET = "fedcba9876543210fedcba9876543210"
 
 
 def problems_of(environment: dict[str, str], flags: dict[str, str | bool | None] | None = None) -> tuple[str, ...]:
-    """What is wrong with the settings."""
+    """Return the problems of the settings."""
     with pytest.raises(SettingsError) as caught:
         load(environment, flags or {})
     return caught.value.problems
@@ -39,22 +39,22 @@ def test_flag_wins_over_environment_over_default() -> None:
 
 
 def test_age_of_streams() -> None:
-    """A stream grows older than its connection, so that it goes on over another; 0 lets both live on."""
+    """A stream is opened again after its connection has ended, so over another; with 0 both have no age limit."""
     assert load({"BURACO_MAX_CONNECTION_AGE": "60"}, {}).max_stream_age == pytest.approx(66.0)
     assert load({"BURACO_MAX_CONNECTION_AGE": "0"}, {}).max_stream_age == math.inf
 
 
 def test_settings_for_another_process() -> None:
-    """What flags and environment say can be said by an environment alone, which keeps the rest of it."""
+    """An environment alone gives the same settings as environment and flags; its other variables stay."""
     environment = {"PATH": "/bin", "BURACO_PORT": "1000", "BURACO_SIGNING_KEYS": f"k1:{SECRET}"}
     flags: dict[str, str | bool | None] = {"port": "2000", "uvloop": False, "reflection": None, "workers": "2"}
-    said = loading.as_environment(environment, flags)
-    assert load(said, {}) == load(environment, flags)
-    assert said == environment | {"BURACO_PORT": "2000", "BURACO_UVLOOP": "false", "BURACO_WORKERS": "2"}
+    merged = loading.to_environment(environment, flags)
+    assert load(merged, {}) == load(environment, flags)
+    assert merged == environment | {"BURACO_PORT": "2000", "BURACO_UVLOOP": "false", "BURACO_WORKERS": "2"}
 
 
 def test_empty_variable_is_not_set() -> None:
-    """An empty environment variable counts as not set, an empty flag as a mistake."""
+    """An empty environment variable counts as not set, an empty flag is an error."""
     assert load({"BURACO_HOST": ""}, {}).host == "127.0.0.1"
     assert problems_of({}, {"host": ""}) == ("--host '' is empty",)
 
@@ -139,8 +139,8 @@ def test_production_needs_keys(tmp_path: Path) -> None:
         assert [(key.kid, key.secret) for key in loaded.signing_keys] == [("k1", SECRET.encode())]
 
 
-def test_production_needs_a_word_about_tls() -> None:
-    """Production mode serves plain text only where somebody said so, by variable or flag."""
+def test_production_needs_tls_to_be_set() -> None:
+    """Production mode serves plain text only where `tls` is set to `off`, by variable or flag."""
     production = {"BURACO_MODE": "production", "BURACO_SIGNING_KEYS": f"k1:{SECRET}"}
     (problem,) = problems_of(production)
     assert problem.startswith("BURACO_TLS is needed in production mode: ")
@@ -170,14 +170,14 @@ def test_signing_keys_keep_their_order(tmp_path: Path) -> None:
     ],
 )
 def test_bad_keys_without_showing_them(keys: str, what: str) -> None:
-    """What is wrong with a key is told without showing any of it."""
+    """The problem of a key shows nothing of its secret."""
     (problem,) = problems_of({"BURACO_SIGNING_KEYS": keys, "BURACO_MODE": "production", "BURACO_TLS": "off"})
     assert problem == f"BURACO_SIGNING_KEYS {what}"
     assert not any(secret[:8] in problem for secret in (SECRET, OTHER_SECRET))
 
 
 def test_bad_key_files(tmp_path: Path) -> None:
-    """A key file that is missing, unreadable, empty or malformed is named with what is wrong with it."""
+    """A key file that is missing, unreadable, empty or malformed is named with its problem."""
     missing, binary, empty, malformed = (tmp_path / name for name in ("missing", "binary", "empty", "malformed"))
     binary.write_bytes(b"\xff\xfe\xff")
     empty.write_text("# nothing\n")
@@ -195,7 +195,7 @@ def test_bad_key_files(tmp_path: Path) -> None:
 
 
 def test_keys_in_one_place_only(tmp_path: Path) -> None:
-    """Keys in the environment and in a file at once are refused: nobody could tell which signs."""
+    """Keys in the environment and in a file at once are refused: it would be unclear which signs."""
     file = tmp_path / "keys"
     file.write_text(f"k1 {SECRET}\n")
     (problem,) = problems_of({"BURACO_SIGNING_KEYS": f"k2:{SECRET}", "BURACO_SIGNING_KEYS_FILE": str(file)})
@@ -203,20 +203,20 @@ def test_keys_in_one_place_only(tmp_path: Path) -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    """Neither keys nor the store's password appear in what the settings show of themselves."""
+    """Neither keys nor the store's password appear in the representation of the settings."""
     loaded = load(
         {"BURACO_SIGNING_KEYS": f"k1:{SECRET}", "BURACO_STORE": "redis://ann:hunter2@host:6379/0?password=hunter2"}, {}
     )
     assert SECRET not in repr(loaded)
     assert SECRET not in repr(loaded.signing_keys)
     assert "hunter2" not in repr(loaded)
-    assert loaded.store_shown == "redis://ann@host:6379/0"
-    assert Settings().store_shown == "sqlite:///buraco.db"
+    assert loaded.redacted_store == "redis://ann@host:6379/0"
+    assert Settings().redacted_store == "sqlite:///buraco.db"
 
 
 def test_every_setting_is_documented() -> None:
     """The table has a row for each setting, with its variable, flag, default, values and meaning."""
-    rows = specs.settings_table().splitlines()[2:]
+    rows = specs.format_settings_table().splitlines()[2:]
     fields = dataclasses.fields(Settings)
     assert [row.split("`")[1] for row in rows] == [f"BURACO_{field.name.upper()}" for field in fields]
     port = next(row for row in rows if "`BURACO_PORT`" in row)
@@ -225,19 +225,19 @@ def test_every_setting_is_documented() -> None:
 
 
 def test_documented_defaults_are_the_defaults() -> None:
-    """What the table gives as a default, read as a setting, is the default."""
-    for spec in specs.specs():
+    """The default in the table, parsed as a setting, is the default."""
+    for spec in specs.SPECS:
         if spec.default != "none":
             written = spec.default.partition(" ")[0]
             assert load({spec.variable: written}, {}) == Settings(), spec.name
 
 
 def test_options_on_the_command_line() -> None:
-    """A command gets an option for each setting but the keys, and passes what was given on."""
+    """A command gets an option for each setting but the keys, and gets the values that were given."""
     given: dict[str, str | bool | None] = {}
 
     @click.command()
-    @specs.options
+    @specs.add_options
     def command(**flags: str | bool | None) -> None:
         given.update(flags)
 
@@ -252,5 +252,5 @@ def test_options_on_the_command_line() -> None:
 
 
 def test_misspelt_variables_are_found() -> None:
-    """Variables that look like settings but are none are told by name."""
-    assert loading.unknown_variables({"BURACO_PROT": "1", "BURACO_PORT": "1", "PATH": ""}) == ("BURACO_PROT",)
+    """Variables that look like settings but are not are found."""
+    assert loading.find_unknown_variables({"BURACO_PROT": "1", "BURACO_PORT": "1", "PATH": ""}) == ("BURACO_PROT",)

@@ -67,15 +67,15 @@ async def scraped(ready: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def told(pid: int, what: str) -> str:
-    """What the system tells of a process."""
-    return Path(f"/proc/{pid}/{what}").read_text()
+def read_proc(pid: int, name: str) -> str:
+    """Return what Linux knows about a process."""
+    return Path(f"/proc/{pid}/{name}").read_text()
 
 
 def workers_of(pid: int) -> set[int]:
     """The workers that a process has started: it may have other children, such as another test's server."""
-    children = map(int, told(pid, f"task/{pid}/children").split())
-    return {child for child in children if "buraco_service.commands.worker" in told(child, "cmdline").split("\0")}
+    children = map(int, read_proc(pid, f"task/{pid}/children").split())
+    return {child for child in children if "buraco_service.commands.worker" in read_proc(child, "cmdline").split("\0")}
 
 
 def lines_of(log: str, event: str) -> list[dict[str, Any]]:
@@ -129,7 +129,7 @@ async def test_all_workers_serve_and_one_that_dies_is_replaced(tmp_path: Path, p
     status, _, log = await program.end()
     assert status == 0
     (death,) = lines_of(log, "worker ended")
-    assert (death["worker_pid"], death["how"], death["level"]) == (victim, "signal SIGKILL", "error")
+    assert (death["worker_pid"], death["exit"], death["level"]) == (victim, "signal SIGKILL", "error")
     assert {line["worker"] for line in lines_of(log, "call")} == {1, 2}
     assert not (tmp_path / "ready.json").exists()
 
@@ -169,10 +169,10 @@ async def test_a_table_is_everywhere_until_the_orderly_end(tmp_path: Path, progr
     assert token not in log
 
 
-async def test_in_a_hurry(tmp_path: Path, programs: list[Program]) -> None:
+async def test_a_second_signal(tmp_path: Path, programs: list[Program]) -> None:
     """A second signal to the supervisor ends all workers although a stream is open and the grace is long.
 
-    A second one to a worker does not: it comes with the first where all processes are told at once.
+    A second one to a worker does not: a process group that is stopped gets it together with the first.
     """
     programs.append(program := Program(tmp_path, "--workers", "2", "--drain-grace", "600"))
     ready = await program.ready()
@@ -232,7 +232,7 @@ async def test_no_worker_outlives_its_supervisor(tmp_path: Path, programs: list[
 async def test_a_start_that_fails(
     tmp_path: Path, programs: list[Program], environment: dict[str, str], message: str
 ) -> None:
-    """What stops the start is told once, and the status is 1."""
+    """What stops the start is reported once, and the status is 1."""
     with socket.create_server(("127.0.0.1", 0)) as holder:
         known = {"taken": str(holder.getsockname()[1]), "folder": str(tmp_path)}
         given: dict[str, Any] = {name: value.format(**known) for name, value in environment.items()}
@@ -240,13 +240,13 @@ async def test_a_start_that_fails(
         programs.append(program := Program(tmp_path, "--workers", "3", *flags, **given))
         status, out, err = await program.end()
     assert (status, out) == (1, "")
-    (told,) = (line for line in err.splitlines() if not line.startswith("{"))
-    assert told.startswith("buraco serve: ")
-    assert message.format(**known) in told
+    (message_line,) = (line for line in err.splitlines() if not line.startswith("{"))
+    assert message_line.startswith("buraco serve: ")
+    assert message.format(**known) in message_line
 
 
 async def test_a_port_of_other_workers_is_taken(tmp_path: Path, programs: list[Program]) -> None:
-    """A second service cannot slip in beside the workers of the first, whether it has several itself or not."""
+    """A second service cannot share the port of the first one's workers, with workers itself or without."""
     programs.append(Program(tmp_path, "--workers", "2"))
     ready = await programs[0].ready()
     port = ready["address"].rpartition(":")[2]
@@ -272,7 +272,7 @@ def supervised(folder: Path, **more: str) -> Supervisor:
 
 
 async def serving(log_stream: Announcing) -> set[int]:
-    """The workers, once a supervisor in this process says that they serve."""
+    """Return the process ids of the workers, once a supervisor in this process has logged that they serve."""
     await log_stream.wait_for(lambda: bool(log_stream.lines("serving")), START)
     return workers_of(os.getpid())
 
@@ -290,9 +290,9 @@ def test_a_port_of_a_single_process_before() -> None:
 
 
 async def test_giving_up(tmp_path: Path, log_stream: Announcing, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When no worker can start any more the supervisor gives up, with the reason that the workers tell."""
-    monkeypatch.setattr(restarts, "MOST_FAILURES", 2)
-    monkeypatch.setattr(restarts, "GROWN_UP", 1000.0)  # however slow the machine is
+    """When no worker can start any more the supervisor gives up, with the reason that the workers report."""
+    monkeypatch.setattr(restarts, "MAX_FAILURES", 2)
+    monkeypatch.setattr(restarts, "MIN_HEALTHY_UPTIME", 1000.0)  # however slow the machine is
     (store := tmp_path / "store").mkdir()
     running = asyncio.create_task(supervised(store).run())
     workers = await serving(log_stream)
@@ -310,7 +310,7 @@ async def test_a_worker_that_does_not_stop(
     tmp_path: Path, log_stream: Announcing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that does not stop within grace and margin is killed, and that is an error."""
-    monkeypatch.setattr(supervisor, "MARGIN", 0.5)
+    monkeypatch.setattr(supervisor, "KILL_MARGIN", 0.5)
     running = asyncio.create_task(supervised(tmp_path, BURACO_DRAIN_GRACE="0").run())
     os.kill(min(await serving(log_stream)), signal.SIGSTOP)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -323,8 +323,8 @@ async def test_no_secret_on_a_command_line(tmp_path: Path, log_stream: Announcin
     """The random key of development goes to the workers through their environment, the same to all."""
     running = asyncio.create_task(supervised(tmp_path).run())
     workers = await serving(log_stream)
-    keys = {key for pid in workers for key in re.findall(r"BURACO_SIGNING_KEYS=([^\0]+)", told(pid, "environ"))}
-    lines = [told(pid, "cmdline") for pid in workers]
+    keys = {key for pid in workers for key in re.findall(r"BURACO_SIGNING_KEYS=([^\0]+)", read_proc(pid, "environ"))}
+    lines = [read_proc(pid, "cmdline") for pid in workers]
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.wait_for(running, PATIENCE * 3)
     (key,) = keys
@@ -333,12 +333,12 @@ async def test_no_secret_on_a_command_line(tmp_path: Path, log_stream: Announcin
     assert not any(secret in line for line in [*lines, log_stream.getvalue()])
 
 
-def test_a_worker_that_hears_no_signals() -> None:
-    """A worker whose supervisor is gone ends by force when it does not stop in time."""
+def test_a_worker_that_ignores_signals() -> None:
+    """A worker whose supervisor has ended exits by force when it does not stop in time."""
     program = (
         "import signal, socket, sys, threading; from buraco_service.workers import link;"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN); link.MARGIN = 0.1;"
-        "link.WorkerLink(socket.socket(fileno=int(sys.argv[1]))).watch(0.1);"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); link.KILL_MARGIN = 0.1;"
+        "link.WorkerLink(socket.socket(fileno=int(sys.argv[1]))).stop_with_supervisor(0.1);"
         "print('ready', flush=True); threading.Event().wait()"
     )
     ours, theirs = socket.socketpair()

@@ -90,7 +90,7 @@ async def test_request_read_while_draining(store: Store) -> None:
     assert wire.kinds == ["state", "reconnect", "answer"]
     assert wire.sent[-1].answer.request_id == request_id
     assert wire.sent[-1].answer.accepted.revision == 4
-    assert await store.revision(table_id) == 4
+    assert await store.load_revision(table_id) == 4
 
 
 async def test_request_read_while_the_match_ends(store: Store) -> None:

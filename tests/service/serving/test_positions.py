@@ -75,4 +75,4 @@ def test_positions_take_no_more_than_is_counted(rules: RuleSet) -> None:
     for deal, _ in playout(house, 4, 1):
         position = deal_from_pb(snapshot_to_pb(deal))
         known.add(snapshot_bytes(position), position)
-    assert 0 < size_of(known) <= known._cache.taken
+    assert 0 < size_of(known) <= known._cache.used_bytes

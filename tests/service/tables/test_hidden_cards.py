@@ -299,10 +299,10 @@ def unlisted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]
 
     def take_off(kind: str) -> None:
         monkeypatch.delitem(events.VISIBLE, kind)
-        events._shown.cache_clear()
+        events._redacted.cache_clear()
 
     yield take_off
-    events._shown.cache_clear()
+    events._redacted.cache_clear()
 
 
 def logged(stream: Announcing, refusal: Refusal, kind: str) -> bool:

@@ -16,7 +16,7 @@ from buraco_service.access.api_keys import ApiKey
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.errors import ApiError
 from buraco_service.observing.metrics import Metrics
-from buraco_service.stores.base import KEPT_REQUESTS, PRUNE_STEP
+from buraco_service.stores.base import KEPT_ANSWERS, PRUNE_STEP
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.tables import Tables
 from tests.service.refusals import gathered, refused
@@ -128,7 +128,7 @@ async def test_repeats_at_the_same_time(tmp_path: Path, prepare: Prepare) -> Non
 
 async def _revisions(replica: Replica) -> int:
     """All changes of all tables."""
-    return sum([stored.revision for stored in await replica.store.list(None, 100, None)])
+    return sum([stored.revision for stored in await replica.store.list_tables(None, 100, None)])
 
 
 async def test_repeat_after_more_has_happened(replica: Replica) -> None:
@@ -452,14 +452,14 @@ async def test_how_long_requests_are_remembered(replica: Replica) -> None:
     """The requests of the newest 512 changes are stored with their answers, older ones soon no longer."""
     table = await create(replica)
     joins = []
-    for _ in range((KEPT_REQUESTS + 2 * PRUNE_STEP) // 2):
+    for _ in range((KEPT_ANSWERS + 2 * PRUNE_STEP) // 2):
         request_id = new_id()
         joined = await join_raw(replica, table.id, request_id=request_id)
         joins.append((request_id, joined))
         await Player(replica, table.id, joined.seat, joined.token).leave()
     newest = (await get(replica, table.id)).revision
     for request_id, joined in joins:
-        if joined.table.revision > newest - KEPT_REQUESTS:
+        if joined.table.revision > newest - KEPT_ANSWERS:
             with unchanged(replica):
                 assert await join_raw(replica, table.id, request_id=request_id) == joined
     assert await join_raw(replica, table.id, request_id=joins[0][0]) != joins[0][1]

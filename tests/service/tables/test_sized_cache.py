@@ -15,9 +15,9 @@ def test_values_used_longest_ago_are_evicted() -> None:
         cache.put(key, 1, 3)
     assert kept(cache, "a") == "a"
     cache.put("d", 1, 3)
-    assert (kept(cache, "abcd"), cache.taken) == ("acd", 9)
+    assert (kept(cache, "abcd"), cache.used_bytes) == ("acd", 9)
     cache.put("e", 1, 7)
-    assert (kept(cache, "abcde"), cache.taken) == ("de", 10)
+    assert (kept(cache, "abcde"), cache.used_bytes) == ("de", 10)
 
 
 def test_value_is_replaced() -> None:
@@ -26,10 +26,10 @@ def test_value_is_replaced() -> None:
     cache.put("a", 1, 3)
     cache.put("b", 1, 3)
     cache.put("a", 2, 5)
-    assert (cache.get("a"), cache.get("b"), cache.taken) == (2, 1, 8)
+    assert (cache.get("a"), cache.get("b"), cache.used_bytes) == (2, 1, 8)
     cache.drop("a")
     cache.drop("a")
-    assert (cache.get("a"), cache.taken) == (None, 3)
+    assert (cache.get("a"), cache.used_bytes) == (None, 3)
 
 
 def test_value_larger_than_the_cache_is_not_kept() -> None:
@@ -38,4 +38,4 @@ def test_value_larger_than_the_cache_is_not_kept() -> None:
     cache.put("a", 1, 3)
     cache.put("b", 1, 3)
     cache.put("b", 2, 11)
-    assert (kept(cache, "ab"), cache.taken) == ("a", 3)
+    assert (kept(cache, "ab"), cache.used_bytes) == ("a", 3)

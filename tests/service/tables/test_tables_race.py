@@ -39,7 +39,7 @@ def split(outcomes: Sequence[Any]) -> tuple[list[Any], list[str]]:
 async def assert_log_leads_to_state(replica: Replica, table_id: str, deal: Deal) -> None:
     """Every revision has one entry, and the moves of the entries lead from the deal to what is stored."""
     stored = await replica.table(table_id)
-    entries = await replica.store.log(table_id, 0, 1000)
+    entries = await replica.store.read_log(table_id, 0, 1000)
     assert [entry.revision for entry in entries] == list(range(1, stored.revision + 1))
     for entry in entries:
         for move in table_pb2.StoredEntry.FromString(entry.payload).moves:

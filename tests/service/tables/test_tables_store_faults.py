@@ -26,7 +26,7 @@ from tests.service.table_server import (
 )
 
 AWAY = ("UNAVAILABLE", "STORE_UNAVAILABLE")
-METHODS = ("create", "load", "revision", "commit", "remembered", "log", "records", "list")
+METHODS = ("create", "load", "load_revision", "commit", "find_answer", "read_log", "read_records", "list_tables")
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ async def test_corrupt_table(replica: Replica, monkeypatch: pytest.MonkeyPatch) 
         return 7
 
     monkeypatch.setattr(replica.store, "load", corrupt)
-    monkeypatch.setattr(replica.store, "revision", later)
+    monkeypatch.setattr(replica.store, "load_revision", later)
     refusal = await refused(get(replica, table.id))
     assert refusal.short == ("INTERNAL", "INTERNAL")
     assert set(refusal.metadata) == {"errorId"}

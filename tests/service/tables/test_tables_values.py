@@ -308,4 +308,4 @@ def test_recent_tables_take_no_more_than_is_counted(rules: RuleSet) -> None:
         state = serialise_table(seated._replace(id=f"{number // 40:032}", deal=deal))
         # As it comes from a store: it shares little with the one before.
         recent.put(parse_table(state, number), len(state), Entry(number, tuple(map(event_bytes, events))))
-    assert 0 < size_of(recent, RuleSet) <= recent._copies.taken <= MAX_BYTES
+    assert 0 < size_of(recent, RuleSet) <= recent._copies.used_bytes <= MAX_BYTES

@@ -33,7 +33,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* What never changes in the life of a Deployment. */}}
+{{/* Labels that never change in the life of a Deployment. */}}
 {{- define "buraco.selector.server" -}}
 app.kubernetes.io/name: {{ include "buraco.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -76,8 +76,8 @@ capabilities:
 {{- if .Values.store.port }}{{ .Values.store.port }}{{ else }}{{ ternary 5432 6379 (eq .Values.store.kind "postgresql") }}{{ end }}
 {{- end }}
 
-{{/* A probe by the native gRPC of the kubelet. That speaks no TLS: there the ready file tells, which the service keeps
-while it serves and takes away when it is told to stop. */}}
+{{/* A probe by the native gRPC of the kubelet. That has no TLS: there the probe is the ready file, which the service keeps
+while it serves and removes when it stops. */}}
 {{- define "buraco.readyProbe" -}}
 {{- if eq .Values.tls.mode "off" -}}
 grpc:
@@ -99,7 +99,7 @@ tcpSocket:
 {{- end }}
 {{- end }}
 
-{{/* What the schema of the values cannot say in words that help. */}}
+{{/* Checks for which the schema of the values has no helpful message. */}}
 {{- define "buraco.checks" -}}
 {{- $values := .Values }}
 {{- if eq $values.store.kind "sqlite" }}

@@ -1,1 +1,1 @@
-"""Tables in PostgreSQL."""
+"""The store in PostgreSQL."""

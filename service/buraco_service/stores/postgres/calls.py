@@ -1,4 +1,4 @@
-"""The PostgreSQL store's questions and the writes that are no commits: functions of a connection, one trip each."""
+"""The calls of the PostgreSQL store that are no commits, each one round trip."""
 
 from __future__ import annotations
 
@@ -7,52 +7,51 @@ from collections.abc import Sequence
 from asyncpg import Connection
 
 from buraco_service.stores.base import (
-    AlreadyRemembered,
+    AlreadyAnswered,
     HistoryGone,
     LogEntry,
     NewTable,
-    Remembered,
-    Stored,
+    StoredAnswer,
+    StoredTable,
     StoreUnavailable,
     TableExists,
     TableNotFound,
 )
-from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.postgres.commits import hour
+from buraco_service.stores.limits import clamp, hour_of
 
-_STORED = "SELECT table_id, revision, state, status, created_at, updated_at FROM buraco.tables"
+_SELECT_TABLES = "SELECT table_id, revision, state, status, created_at, updated_at FROM buraco.tables"
 
 
-async def load(db: Connection, table_id: str) -> Stored:
+async def load(db: Connection, table_id: str) -> StoredTable:
     """See `Store.load`."""
-    row = await db.fetchrow(f"{_STORED} WHERE table_id = $1", table_id)
+    row = await db.fetchrow(f"{_SELECT_TABLES} WHERE table_id = $1", table_id)
     if row is None:
         raise TableNotFound(table_id)
-    return Stored(*row)
+    return StoredTable(*row)
 
 
-async def revision(db: Connection, table_id: str) -> int:
-    """See `Store.revision`."""
+async def load_revision(db: Connection, table_id: str) -> int:
+    """See `Store.load_revision`."""
     found: int | None = await db.fetchval("SELECT revision FROM buraco.tables WHERE table_id = $1", table_id)
     if found is None:
         raise TableNotFound(table_id)
     return found
 
 
-async def owned(db: Connection, owner: str, status: str) -> int:
-    """See `Store.owned`."""
+async def count_owned(db: Connection, owner: str, status: str) -> int:
+    """See `Store.count_owned`."""
     found: int = await db.fetchval("SELECT count(*) FROM buraco.tables WHERE owner = $1 AND status = $2", owner, status)
     return found
 
 
 async def count(db: Connection, status: str) -> int:
-    """See `Store.count`. Of the index alone, as far as the table has been vacuumed."""
+    """See `Store.count`. Reads the index alone, as far as the table has been vacuumed."""
     found: int = await db.fetchval("SELECT count(*) FROM buraco.tables WHERE status = $1", status)
     return found
 
 
-async def remembered(db: Connection, table_id: str, request_ids: Sequence[str]) -> Remembered | None:
-    """See `Store.remembered`."""
+async def find_answer(db: Connection, table_id: str, request_ids: Sequence[str]) -> StoredAnswer | None:
+    """See `Store.find_answer`."""
     row = await db.fetchrow(
         "SELECT requests.revision, answer FROM buraco.tables JOIN buraco.requests USING (number)"
         " WHERE table_id = $1 AND request_id = ANY ($2)"
@@ -61,12 +60,12 @@ async def remembered(db: Connection, table_id: str, request_ids: Sequence[str]) 
         table_id,
         request_ids,
     )
-    return None if row is None else Remembered(*row)
+    return None if row is None else StoredAnswer(*row)
 
 
-async def log(db: Connection, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
-    """See `Store.log`."""
-    after = min(max(after_revision, 0), MAX_NUMBER)
+async def read_log(db: Connection, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
+    """See `Store.read_log`."""
+    after = clamp(after_revision, 0)
     rows = await db.fetch(
         "SELECT tables.revision, log_start, entry.revision, entry.payload FROM buraco.tables LEFT JOIN LATERAL ("
         " SELECT revision, payload FROM buraco.log WHERE number = tables.number AND revision > $2"
@@ -83,17 +82,17 @@ async def log(db: Connection, table_id: str, after_revision: int, limit: int) ->
         return []
     if after < start - 1:
         raise HistoryGone(start)
-    return [LogEntry(made, payload) for _, _, made, payload in rows]
+    return [LogEntry(revision, payload) for _, _, revision, payload in rows]
 
 
-async def records(db: Connection, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
-    """See `Store.records`."""
+async def read_records(db: Connection, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
+    """See `Store.read_records`."""
     rows = await db.fetch(
         "SELECT record.deal, record.payload FROM buraco.tables LEFT JOIN LATERAL ("
         " SELECT deal, payload FROM buraco.records WHERE number = tables.number AND deal > $2 ORDER BY deal LIMIT $3"
         ") AS record ON true WHERE table_id = $1 ORDER BY record.deal",
         table_id,
-        min(max(after_deal, -1), MAX_NUMBER),
+        clamp(after_deal, -1),
         limit,
     )
     if not rows:
@@ -101,46 +100,48 @@ async def records(db: Connection, table_id: str, after_deal: int, limit: int) ->
     return [(deal, payload) for deal, payload in rows if deal is not None]
 
 
-async def list_tables(db: Connection, status: str | None, limit: int, after: str | None) -> list[Stored]:
-    """See `Store.list`."""
-    # No id is empty, so that every id sorts behind "".
+async def list_tables(db: Connection, status: str | None, limit: int, after: str | None) -> list[StoredTable]:
+    """See `Store.list_tables`."""
+    # Every id is greater than "".
+    page = "table_id > $1 ORDER BY table_id LIMIT $2"
     if status is None:
-        rows = await db.fetch(f"{_STORED} WHERE table_id > $1 ORDER BY table_id LIMIT $2", after or "", limit)
+        rows = await db.fetch(f"{_SELECT_TABLES} WHERE {page}", after or "", limit)
     else:
-        rows = await db.fetch(
-            f"{_STORED} WHERE status = $3 AND table_id > $1 ORDER BY table_id LIMIT $2", after or "", limit, status
-        )
-    return [Stored(*row) for row in rows]
+        rows = await db.fetch(f"{_SELECT_TABLES} WHERE status = $3 AND {page}", after or "", limit, status)
+    return [StoredTable(*row) for row in rows]
 
 
 async def create(db: Connection, table: NewTable) -> None:
     """See `Store.create`."""
     row = await db.fetchrow(
         "SELECT outcome, first_table, first_answer FROM buraco.create_table_1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        *(table.table_id, table.state, table.status, table.now, hour(table.now)),
+        *(table.table_id, table.state, table.status, table.now, hour_of(table.now)),
         *(table.entry, table.request_id, table.answer, table.owner),
     )
     assert row is not None
-    if row[0] == "remembered":
-        raise AlreadyRemembered(row[1], Remembered(1, row[2]))
-    if row[0] == "exists":
+    outcome, first_table, first_answer = row
+    if outcome == "remembered":
+        raise AlreadyAnswered(first_table, StoredAnswer(1, first_answer))
+    if outcome == "exists":
         raise TableExists(table.table_id)
 
 
 async def expire(db: Connection, updated_before: float, limit: int) -> int:
     """See `Store.expire`."""
-    gone: int = await db.fetchval("SELECT buraco.expire_1($1, $2, $3)", updated_before, hour(updated_before), limit)
-    return gone
+    removed: int = await db.fetchval(
+        "SELECT buraco.expire_1($1, $2, $3)", updated_before, hour_of(updated_before), limit
+    )
+    return removed
 
 
 async def check_writable(db: Connection) -> None:
-    """Raise StoreUnavailable where nothing can be written, as on a standby."""
+    """Raise StoreUnavailable if nothing can be written, as on a standby."""
     if await db.fetchval("SELECT current_setting('transaction_read_only')") == "on":
         raise StoreUnavailable("PostgreSQL is read only")
 
 
-async def settings_that_lose_commits(db: Connection) -> list[str]:
-    """The settings of the server by which it may forget what it has acknowledged."""
+async def undurable_settings(db: Connection) -> list[str]:
+    """Return the names of the server's settings by which it may lose acknowledged commits."""
     rows = await db.fetch(
         "SELECT name FROM pg_settings WHERE name IN ('synchronous_commit', 'fsync') AND setting = 'off' ORDER BY name"
     )

@@ -1,8 +1,8 @@
 """Commits to PostgreSQL in batches: those that arrive while one is under way share the next transaction.
 
-One transaction means one round trip, one flush of the log and one notification for all. The last is what counts: at the
-end of a transaction that notifies, PostgreSQL holds a lock that no other such transaction in the server gets before the
-log is flushed, so that single commits follow each other at the speed of the disk however many connections they come by.
+They share a round trip, a flush of the server's log and a notification. The last matters most: a transaction that
+notifies holds a lock of the whole server until the log is flushed, so that single commits would follow each other at
+the speed of the disk, on however many connections they come.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any
 from asyncpg import Connection
 
 from buraco_service.stores.base import (
-    KEPT_REQUESTS,
+    KEPT_ANSWERS,
     PRUNE_STEP,
-    AlreadyRemembered,
+    AlreadyAnswered,
     Commit,
-    Remembered,
     RevisionConflict,
+    RevisionsExhausted,
+    StoredAnswer,
     StoreError,
     TableNotFound,
 )
-from buraco_service.stores.limits import MAX_NUMBER
-from buraco_service.stores.postgres.lanes import Work
+from buraco_service.stores.limits import MAX_NUMBER, hour_of
+from buraco_service.stores.postgres.pool import Work
 
-MOST_COMMITS = 128
-_MOST_BYTES = 8 * 1024 * 1024
-_SECONDS_AN_HOUR = 3600
+MAX_COMMITS = 128
+_MAX_BYTES = 8 * 1024 * 1024
 
 _COMMIT = (
     "SELECT outcome, made, first_answer FROM"
@@ -39,13 +39,8 @@ _COMMIT = (
 OnCommit = Callable[[str, int | None], None]
 
 
-def hour(seconds: float) -> int:
-    """The hour since the epoch, by which tables are found to expire."""
-    return int(seconds // _SECONDS_AN_HOUR)
-
-
 class CommitBatch(Work):
-    """Commits of one transaction. `on_commit` hears of tables and their new revision, None if that is not known."""
+    """Commits of one transaction. `on_commit` is called with each table and its new revision; None: not known."""
 
     def __init__(self, commits: Sequence[tuple[Commit, asyncio.Future[int]]], on_commit: OnCommit) -> None:
         super().__init__()
@@ -54,14 +49,14 @@ class CommitBatch(Work):
 
     async def run(self, connection: Connection) -> None:
         """See `Work.run`."""
-        # In the same order everywhere, so that two batches cannot wait for each other. Stable: a table's keep theirs.
+        # In the same order everywhere, so that two batches cannot wait for each other. Commits of a table keep theirs.
         self.commits.sort(key=lambda pair: pair[0].table_id)
         rows = await connection.fetch(
             _COMMIT, *_columns([commit for commit, _ in self.commits]), PRUNE_STEP, MAX_NUMBER
         )
         for (commit, future), row in zip(self.commits, rows, strict=True):
-            error = _refusal(commit, row)
-            # Who asked goes on before anybody else hears of it: what it remembers of its change spares others a read.
+            error = _error_in(commit, row)
+            # The caller goes on before any subscriber: the copy it caches spares the others a read.
             if not future.done():
                 if error is None:
                     future.set_result(row["made"])
@@ -75,20 +70,20 @@ class CommitBatch(Work):
         for commit, future in self.commits:
             if not future.done():
                 future.set_exception(error)
-            # It may be there all the same, and the server's word of it may have been taken for our own.
+            # It may be committed all the same, and its notification ignored because it is our own.
             self._on_commit(commit.table_id, None)
 
-    def parts(self) -> list[Work]:
-        """See `Work.parts`."""
+    def split(self) -> list[Work]:
+        """See `Work.split`."""
         return [CommitBatch([pair], self._on_commit) for pair in self.commits] if len(self.commits) > 1 else []
 
 
-def gather(queue: deque[Work]) -> Work:
-    """One batch of the first in the queue and of those behind it, as far as they go together."""
+def merge_commits(queue: deque[Work]) -> Work:
+    """Take the first batch from the queue, merged with those behind it up to the limits of a batch."""
     batch = queue.popleft()
     assert isinstance(batch, CommitBatch)
     size = _size(batch)
-    while queue and len(batch.commits) < MOST_COMMITS and size < _MOST_BYTES:
+    while queue and len(batch.commits) < MAX_COMMITS and size < _MAX_BYTES:
         following = queue.popleft()
         assert isinstance(following, CommitBatch)
         batch.commits += following.commits
@@ -104,51 +99,50 @@ def _size(batch: CommitBatch) -> int:
 
 
 def _columns(commits: Sequence[Commit]) -> list[list[Any]]:
-    """The arguments of the server's function: one column for each field."""
+    """Return the arguments of the server's function: one column for each field."""
     return [
         [commit.table_id for commit in commits],
         [min(max(commit.expected_revision, -1), MAX_NUMBER + 1) for commit in commits],
         [commit.state for commit in commits],
         [commit.status for commit in commits],
         [commit.now for commit in commits],
-        [hour(commit.now) for commit in commits],
+        [hour_of(commit.now) for commit in commits],
         [commit.entry for commit in commits],
         [commit.request_id for commit in commits],
         [commit.answer for commit in commits],
-        [_last_dropped(commit) for commit in commits],
-        [_last_forgotten(commit) for commit in commits],
-        [place for place, commit in enumerate(commits, 1) for _ in _records(commit)],
-        [deal for commit in commits for deal in _records(commit)],
-        [payload for commit in commits for payload in _records(commit).values()],
+        [_drop_log_until(commit) for commit in commits],
+        [_drop_answers_until(commit) for commit in commits],
+        # As dicts, because one statement cannot replace a record that it has just written.
+        [place for place, commit in enumerate(commits, 1) for _ in dict(commit.records)],
+        [deal for commit in commits for deal in dict(commit.records)],
+        [payload for commit in commits for payload in dict(commit.records).values()],
     ]
 
 
-def _records(commit: Commit) -> dict[int, bytes]:
-    """By deal: one statement cannot replace what it has just written."""
-    return dict(commit.records)
-
-
-def _last_dropped(commit: Commit) -> int | None:
-    """The newest log entry that may go."""
+def _drop_log_until(commit: Commit) -> int | None:
+    """Return the newest revision whose log entry may be dropped."""
     if commit.keep_log_after is None:
         return None
     return max(min(commit.keep_log_after, commit.expected_revision, MAX_NUMBER), -1)
 
 
-def _last_forgotten(commit: Commit) -> int | None:
-    """The newest revision whose request is to be forgotten, now and then."""
-    made = commit.expected_revision + 1
-    return made - KEPT_REQUESTS if made % PRUNE_STEP == 0 and KEPT_REQUESTS < made <= MAX_NUMBER else None
+def _drop_answers_until(commit: Commit) -> int | None:
+    """Return the newest revision whose answer is to be dropped, once in PRUNE_STEP commits."""
+    revision = commit.expected_revision + 1
+    if revision % PRUNE_STEP == 0 and KEPT_ANSWERS < revision <= MAX_NUMBER:
+        return revision - KEPT_ANSWERS
+    return None
 
 
-def _refusal(commit: Commit, row: Any) -> StoreError | None:
-    outcome = row["outcome"]
-    if outcome == "committed":
-        return None
-    if outcome == "remembered":
-        return AlreadyRemembered(commit.table_id, Remembered(row["made"], row["first_answer"]))
-    if outcome == "lost":
-        return RevisionConflict(row["made"])
-    if outcome == "missing":
-        return TableNotFound(commit.table_id)
-    return StoreError("the table has had as many revisions as there can be")
+def _error_in(commit: Commit, row: Any) -> StoreError | None:
+    match row["outcome"]:
+        case "committed":
+            return None
+        case "remembered":
+            return AlreadyAnswered(commit.table_id, StoredAnswer(row["made"], row["first_answer"]))
+        case "lost":
+            return RevisionConflict(row["made"])
+        case "missing":
+            return TableNotFound(commit.table_id)
+        case _:
+            return RevisionsExhausted()

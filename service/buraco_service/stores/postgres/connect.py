@@ -1,4 +1,4 @@
-"""From a PostgreSQL URL to a connection, and from the driver's errors to the store's."""
+"""Connections to PostgreSQL by URL, and what the driver's errors mean to the store."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from asyncpg import Connection
 from buraco_service.stores.base import StoreError, StoreIncompatible, StoreUnavailable, StoreUrlError
 
 CONNECT_SECONDS = 5.0
-"""How long connecting may take unless the URL says `connect_timeout`."""
+"""How long connecting may take, unless the URL has `connect_timeout`."""
 
 STATEMENT_SECONDS = 10
-"""After which the server gives a statement up, unless its settings for the role or the database say otherwise."""
+"""After which the server cancels a statement, unless the role or the database has a setting for this."""
 
 CALL_SECONDS = 12.0
-"""After which a connection is given up that has not answered: later than the server should."""
+"""After which a connection that has not answered is terminated: later than the server should cancel."""
 
-# The parameters of libpq that the driver knows, and two that are the server's.
+# The parameters of libpq that the driver knows, and two of the server.
 _PARAMETERS = frozenset(
     {"host", "port", "dbname", "user", "password", "passfile", "service", "target_session_attrs"}
     | {"sslmode", "sslcert", "sslkey", "sslpassword", "sslrootcert", "sslcrl", "sslnegotiation"}
@@ -30,18 +30,18 @@ _PARAMETERS = frozenset(
     | {"application_name", "options", "connect_timeout"}
 )
 
-_FILES = frozenset({"sslcert", "sslkey", "sslrootcert", "sslcrl"})
+_FILE_PARAMETERS = frozenset({"sslcert", "sslkey", "sslrootcert", "sslcrl"})
 
 # Classes of SQLSTATE: connection exception, authorisation, no such database, transaction rollback, insufficient
 # resources, object in use or locked, operator intervention (shutdown, timeouts), system error, internal error.
-_AWAY = ("08", "28", "3D", "40", "53", "55", "57", "58", "XX")
+_UNAVAILABLE = ("08", "28", "3D", "40", "53", "55", "57", "58", "XX")
 _READ_ONLY = "25006"
 # Syntax or access rule (no such function, no permission), no such schema, no such prepared statement (a pooler).
-_FOREIGN = ("42", "3F", "26")
-_RETRIED = {"40001", "40P01"}
-# The session is over (shutdown, crash of another session, database dropped, idle for too long), or with a server that
-# has become a standby: another host of the URL may be the one to turn to.
-_ENDING = ("08", "57P", _READ_ONLY)
+_INCOMPATIBLE = ("42", "3F", "26")
+_RETRYABLE = {"40001", "40P01"}
+# The session has ended (shutdown, crash of another session, database dropped, idle for too long), or its server has
+# become a standby, so that another host of the URL may be the primary.
+_LOST = ("08", "57P", _READ_ONLY)
 
 
 _BEGIN_SESSION = f"""
@@ -52,7 +52,7 @@ SELECT pg_backend_pid(),
 
 
 class Session(Connection):
-    """A connection that knows the server's process behind it, also by way of a pooler (which makes a number up)."""
+    """A connection with the id of the server's process, which a pooler in between would hide from the driver."""
 
     __slots__ = ("backend_pid",)
     backend_pid: int
@@ -60,20 +60,19 @@ class Session(Connection):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to connect to."""
+    """What a URL says."""
 
     dsn: str = field(repr=False)
-    """A URL for the driver, password included."""
+    """The URL for the driver, with the password."""
     timeout: float
     """Seconds that connecting may take."""
-    name: str
-    """What the server is told who it is."""
+    application_name: str
     files: tuple[str, ...] = ()
     """Certificates and keys that the URL names."""
 
 
-def parse(rest: str) -> Target:
-    """The target of `postgresql://` and the rest. Raises StoreUrlError, which never quotes the URL."""
+def parse_url(rest: str) -> Target:
+    """Parse `postgresql://` and the rest. Raise StoreUrlError, which never quotes the URL."""
     if "#" in rest:
         raise StoreUrlError("a postgresql URL has no fragment (in a name or password, write %23 for #)")
     try:
@@ -86,7 +85,7 @@ def parse(rest: str) -> Target:
         raise StoreUrlError("a postgresql URL cannot have these parameters (in a password, write %3F for ?)")
     if unknown:
         raise StoreUrlError(f"a postgresql URL cannot have the parameter {unknown[0]!r} here")
-    files = {parameter: parameters[parameter] for parameter in sorted(_FILES & parameters.keys())}
+    files = {parameter: parameters[parameter] for parameter in sorted(_FILE_PARAMETERS & parameters.keys())}
     for parameter, file in files.items():
         if not Path(file).is_file():
             raise StoreUrlError(f"{parameter} in the postgresql URL names {file}, which is no file")
@@ -101,9 +100,10 @@ def parse(rest: str) -> Target:
 
 
 async def connect(target: Target) -> Session:
-    """A new connection.
+    """Open a connection.
 
-    Raises StoreUnavailable when it cannot be had now, StoreUrlError when the URL cannot be right.
+    Raise StoreUnavailable if that fails now, StoreUrlError if it never works with this URL, StoreIncompatible for a
+    database that is not in UTF-8.
     """
     connection: Session | None = None
     try:
@@ -113,86 +113,95 @@ async def connect(target: Target) -> Session:
                 timeout=target.timeout,
                 connection_class=Session,
                 max_cached_statement_lifetime=0,
-                server_settings={"application_name": target.name},
+                server_settings={"application_name": target.application_name},
             )
             if connection.get_settings().server_encoding != "UTF8":
                 raise StoreIncompatible("the database's encoding has to be UTF8")
-            # Not a parameter of the connection: poolers let few of them through.
+            # Not as a parameter of the connection, of which poolers pass few.
             connection.backend_pid = await connection.fetchval(_BEGIN_SESSION)
     except BaseException as raised:
-        error = of_call(raised, connection) if isinstance(raised, Exception) else None
+        error = error_of_call(raised, connection) if isinstance(raised, Exception) else None
         if connection is not None:
             connection.terminate()
         if type(error) is ValueError:
             raise StoreUrlError("the postgresql URL cannot be used: is the port a number?") from None
         if isinstance(error, ssl.SSLError) and target.files:
-            named = f"{error.reason or error} ({', '.join(target.files)})"
-            raise StoreUnavailable(f"PostgreSQL cannot be reached: {named}") from raised
+            reason = f"{error.reason or error} ({', '.join(target.files)})"
+            raise StoreUnavailable(f"PostgreSQL cannot be reached: {reason}") from raised
         if error is not None:
-            raise translated(error) from raised
+            raise as_store_error(error) from raised
         raise
     return connection
 
 
-def translated(error: Exception) -> Exception:
-    """The error as callers get to see it: trouble with the server is a StoreError, a mistake stays itself."""
-    if isinstance(error, StoreError):
+def as_store_error(error: Exception) -> Exception:
+    """Return a StoreError for trouble with the server, and a programming error unchanged."""
+    store_error = _store_error(error)
+    if store_error is None:
         return error
-    made: StoreError
-    if isinstance(error, asyncpg.PostgresError):
-        code = error.sqlstate or ""
-        # Details quote values, such as a whole row, and the error may be logged: nobody gets to see them.
-        error.detail = None
-        text = f"PostgreSQL: {error.message or str(error).partition(chr(10))[0]} ({code})"
-        if code.startswith(_FOREIGN):
-            made = StoreIncompatible(text)
-        elif code.startswith(_AWAY) or code == _READ_ONLY:
-            made = StoreUnavailable(text)
-        else:
+    if store_error is not error:
+        store_error.__cause__ = error
+    return store_error
+
+
+def _store_error(error: Exception) -> StoreError | None:
+    match error:
+        case StoreError():
             return error
-    elif isinstance(error, TimeoutError):
-        made = StoreUnavailable("PostgreSQL did not answer in time")
-    elif isinstance(error, asyncpg.ClientConfigurationError):
-        made = StoreUrlError(f"the postgresql URL cannot be used: {error.args[0]}")
-    elif isinstance(error, OSError):
-        where = f": {error.filename}" if error.filename else ""
-        made = StoreUnavailable(f"PostgreSQL cannot be reached: {error.strerror or error}{where}")
-    elif isinstance(error, ValueError):
-        return error  # also of the driver's own: a value that it cannot send
-    elif isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError):
-        made = StoreUnavailable(f"PostgreSQL: {error}")
-    else:
-        return error
-    made.__cause__ = error
-    return made
+        case asyncpg.PostgresError():
+            return _server_error(error)
+        case TimeoutError():
+            return StoreUnavailable("PostgreSQL did not answer in time")
+        case asyncpg.ClientConfigurationError():
+            return StoreUrlError(f"the postgresql URL cannot be used: {error.args[0]}")
+        case OSError():
+            where = f": {error.filename}" if error.filename else ""
+            return StoreUnavailable(f"PostgreSQL cannot be reached: {error.strerror or error}{where}")
+        case ValueError():
+            return None  # also the driver's own, for a value that it cannot send
+        case asyncpg.InterfaceError() | asyncpg.InternalClientError():
+            return StoreUnavailable(f"PostgreSQL: {error}")
+    return None
 
 
-def of_call(error: Exception, connection: Connection | None) -> Exception:
-    """Return the error that a call on a connection raised, or StoreUnavailable for what its end made of the call.
+def _server_error(error: asyncpg.PostgresError) -> StoreError | None:
+    code = error.sqlstate or ""
+    # Details quote values, such as a whole row, and must not reach the log.
+    error.detail = None
+    text = f"PostgreSQL: {error.message or str(error).partition(chr(10))[0]} ({code})"
+    if code.startswith(_INCOMPATIBLE):
+        return StoreIncompatible(text)
+    if code.startswith(_UNAVAILABLE) or code == _READ_ONLY:
+        return StoreUnavailable(text)
+    return None
 
-    The driver may raise anything where its connection ends within a call; while that is open, it is a mistake.
+
+def error_of_call(error: Exception, connection: Connection | None) -> Exception:
+    """Return the error that a call on a connection raised, or StoreUnavailable if the connection ended meanwhile.
+
+    The driver may raise anything if its connection ends within a call; otherwise that is a programming error.
     """
     if connection is None or not connection.is_closed():
         return error
-    if isinstance(error, asyncpg.PostgresError) or not is_own(error):
+    if isinstance(error, asyncpg.PostgresError) or not is_callers_error(error):
         return error
     ended = StoreUnavailable("PostgreSQL: the connection ended within a call")
     ended.__cause__ = error
     return ended
 
 
-def is_passing(error: Exception) -> bool:
-    """Whether the server took the whole transaction back and says that trying again may help."""
-    return isinstance(error, asyncpg.PostgresError) and error.sqlstate in _RETRIED
+def is_retryable(error: Exception) -> bool:
+    """Return True if the server rolled the whole transaction back and says that trying again may help."""
+    return isinstance(error, asyncpg.PostgresError) and error.sqlstate in _RETRYABLE
 
 
-def is_end(error: Exception) -> bool:
-    """Whether the connection is of no use any more."""
+def loses_connection(error: Exception) -> bool:
+    """Return True if the connection cannot be used any more."""
     if isinstance(error, asyncpg.PostgresError):
-        return (error.sqlstate or "").startswith(_ENDING)
-    return not is_own(error)
+        return (error.sqlstate or "").startswith(_LOST)
+    return not is_callers_error(error)
 
 
-def is_own(error: Exception) -> bool:
-    """Whether what was asked is to blame, and not the server or the way to it."""
-    return not isinstance(translated(error), StoreError)
+def is_callers_error(error: Exception) -> bool:
+    """Return True if the call is to blame, and not the server or the connection."""
+    return _store_error(error) is None

@@ -1,8 +1,8 @@
-"""Hearing of other processes' commits: one connection that listens, made anew whenever it is lost.
+"""Notifications of other processes' commits, by one connection that is opened again whenever it is lost.
 
 All processes listen to one channel, and a notification names all tables of its transaction: that costs each process
-less than it would cost the server to keep channels by table for it. LISTEN belongs to a session, so that a pooler
-between here and the server has to be in session mode; `Listener.prove` finds out.
+less than channels by table would cost the server. LISTEN belongs to a session, so that a pooler between here and the
+server has to be in session mode; `Listener.verify` finds out.
 """
 
 from __future__ import annotations
@@ -16,64 +16,67 @@ from asyncpg import Connection
 
 from buraco_service.observing import logs
 from buraco_service.stores.base import StoreIncompatible, StoreUnavailable
-from buraco_service.stores.postgres.connect import CALL_SECONDS, of_call, translated
-from buraco_service.stores.postgres.lanes import FIRST_BACKOFF, LONGEST_BACKOFF, Connect
+from buraco_service.stores.postgres.connect import CALL_SECONDS, as_store_error, error_of_call
+from buraco_service.stores.postgres.pool import FIRST_BACKOFF, LONGEST_BACKOFF, Connect
 
 CHANNEL = "buraco"
 
 HEARTBEAT_SECONDS = 5.0
-"""How often a silent connection is asked whether it is still there."""
+"""How often a silent connection is checked."""
 
 ANSWER_SECONDS = 5.0
-"""How long it has to answer that."""
+"""How long the server has to answer such a check."""
 
-_PROOF_SECONDS = 5.0
+_VERIFY_SECONDS = 5.0
 
 
-def notes(payload: str) -> Iterator[tuple[str, int | None]]:
-    """The tables in a notification and the revisions they have come to, None for one that is gone."""
+def parse_notification(payload: str) -> Iterator[tuple[str, int | None]]:
+    """Yield the tables that a notification names and their new revisions, None for a removed table.
+
+    Raise ValueError for a notification of another program.
+    """
     start = 0
     while start < len(payload):
         revision, length, _ = payload[start : start + 24].split(" ", 2)
         begin = start + len(revision) + len(length) + 2
-        if not length.isdecimal():  # somebody else's, which might lead backwards
+        if not length.isdecimal():  # a negative length would lead backwards
             raise ValueError(length)
         start = begin + int(length)
         yield payload[begin:start], int(revision) or None
 
 
 class Listener:
-    """The connection that listens, and who is told.
+    """The connection that listens.
 
-    `own` gives the server's processes whose notifications are not news here, `wake` is told of a table and its revision
-    (None: not known), `wake_all` that any table may have changed.
+    `own_pids` returns the server's processes whose notifications are ignored, because they are those of this store.
+    `notify` is called with a table and its revision (None: not known), `notify_all` when any table may have changed.
     """
 
     def __init__(
         self,
         connect: Connect,
-        own: Callable[[], Collection[int]],
-        wake: Callable[[str, int | None], None],
-        wake_all: Callable[[], None],
+        own_pids: Callable[[], Collection[int]],
+        notify: Callable[[str, int | None], None],
+        notify_all: Callable[[], None],
     ) -> None:
         self._connect = connect
-        self._own = own
-        self._wake = wake
-        self._wake_all = wake_all
+        self._own_pids = own_pids
+        self._notify = notify
+        self._notify_all = notify_all
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._lost = asyncio.Event()
-        self._proof: tuple[str, asyncio.Event] | None = None
+        self._expected: tuple[str, asyncio.Event] | None = None
 
     async def start(self) -> None:
-        """Listen from now on. Raises StoreError when that cannot begin."""
-        self._connection = await self._listening()
+        """Listen from now on. Raise StoreError if that fails."""
+        self._connection = await self._connect_and_listen()
         self._task = asyncio.create_task(self._keep_listening())
 
-    async def prove(self, notify: Callable[[str], Awaitable[object]]) -> None:
-        """Have a notification sent by `notify`, with this payload, and wait for it.
+    async def verify(self, send: Callable[[str], Awaitable[object]]) -> None:
+        """Send a notification by `send(payload)`, and wait for it.
 
-        Raises StoreIncompatible when it does not come, StoreUnavailable when the connection ends instead.
+        Raise StoreIncompatible if it does not come, StoreUnavailable if the connection ends instead.
         """
         assert self._connection is not None
         connection, token, done = self._connection, uuid.uuid4().hex, asyncio.Event()
@@ -81,18 +84,18 @@ class Listener:
         def end(_: object) -> None:
             done.set()
 
-        self._proof = (token, done)
+        self._expected = (token, done)
         connection.add_termination_listener(end)
         try:
-            await notify(f"0 {len(token)} {token}")
+            await send(f"0 {len(token)} {token}")
             if not connection.is_closed():
-                await asyncio.wait_for(done.wait(), _PROOF_SECONDS)
+                await asyncio.wait_for(done.wait(), _VERIFY_SECONDS)
         except TimeoutError:
             raise StoreIncompatible(
                 "notifications do not arrive: a pooler on the way to PostgreSQL has to be in session mode"
             ) from None
         finally:
-            self._proof = None
+            self._expected = None
             connection.remove_termination_listener(end)
         if connection.is_closed():
             raise StoreUnavailable("PostgreSQL: the connection that listens has ended")
@@ -106,16 +109,16 @@ class Listener:
             with contextlib.suppress(Exception):
                 await self._connection.close(timeout=1.0)
 
-    async def _listening(self) -> Connection:
+    async def _connect_and_listen(self) -> Connection:
         connection = await self._connect()
         timer = asyncio.get_running_loop().call_later(CALL_SECONDS, connection.terminate)
         try:
-            connection.add_termination_listener(self._ended)
-            await connection.add_listener(CHANNEL, self._hear)
+            connection.add_termination_listener(self._set_lost)
+            await connection.add_listener(CHANNEL, self._receive)
         except Exception as raised:
-            error = of_call(raised, connection)
+            error = error_of_call(raised, connection)
             connection.terminate()
-            raise translated(error) from raised
+            raise as_store_error(error) from raised
         except BaseException:
             connection.terminate()
             raise
@@ -127,14 +130,14 @@ class Listener:
         log = logs.get_logger()
         while True:
             assert self._connection is not None
-            await self._until_lost(self._connection)
+            await self._wait_until_lost(self._connection)
             log.warning("store notifications lost")
-            self._connection = await self._again()
+            self._connection = await self._reconnect()
             log.info("store notifications back")
-            self._wake_all()
+            self._notify_all()
 
-    async def _until_lost(self, connection: Connection) -> None:
-        """Return when the connection is gone, or does not answer."""
+    async def _wait_until_lost(self, connection: Connection) -> None:
+        """Return once the connection has ended, or does not answer."""
         while not connection.is_closed():
             self._lost.clear()
             try:
@@ -148,25 +151,25 @@ class Listener:
                 finally:
                     timer.cancel()
 
-    async def _again(self) -> Connection:
+    async def _reconnect(self) -> Connection:
         backoff = FIRST_BACKOFF
         while True:
             try:
-                return await self._listening()
-            except Exception:  # noqa: BLE001 (who gave up listening would leave those who wait asleep)
+                return await self._connect_and_listen()
+            except Exception:  # noqa: BLE001 (if this gave up, nobody would be notified any more)
                 await asyncio.sleep(backoff)
                 backoff = min(2 * backoff, LONGEST_BACKOFF)
 
-    def _ended(self, connection: object) -> None:
+    def _set_lost(self, connection: object) -> None:
         self._lost.set()
 
-    def _hear(self, connection: object, pid: int, channel: str, payload: object) -> None:
-        if self._proof is not None and str(payload).endswith(self._proof[0]):
-            self._proof[1].set()
-        elif pid not in self._own():
+    def _receive(self, connection: object, pid: int, channel: str, payload: object) -> None:
+        if self._expected is not None and str(payload).endswith(self._expected[0]):
+            self._expected[1].set()
+        elif pid not in self._own_pids():
             try:
-                told = list(notes(str(payload)))
-            except ValueError:  # somebody else's notification
+                changes = list(parse_notification(str(payload)))
+            except ValueError:
                 return
-            for table_id, revision in told:
-                self._wake(table_id, revision)
+            for table_id, revision in changes:
+                self._notify(table_id, revision)

@@ -1,1 +1,1 @@
-"""Tables in Redis or Valkey, one server or a cluster."""
+"""The store in Redis or Valkey, one server or a cluster."""

@@ -1,4 +1,4 @@
-"""What a Redis server has to be before tables are entrusted to it, and what operators should hear of it."""
+"""Checks of Redis servers before tables are stored there, with warnings for operators."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SCHEMA_VERSION = 1
 
 
 async def check_schema(nodes: Nodes, keys: Keys) -> None:
-    """Mark the place as this store's, if nobody has. Raises StoreIncompatible for a newer schema or another's data."""
-    # A user who may not publish would be told so at the end of a commit, when it is written.
+    """Store the schema version, if there is none. Raise StoreIncompatible for a newer one or another program's data."""
+    # Without the permission to publish, commits would fail only at their end, when they are written.
     await nodes.call(0, "SPUBLISH", keys.schema, "")
-    # Looked at first: a server that is full refuses to set even what is there.
+    # Read first: a server that is full refuses to set even what is there.
     found = await nodes.call(0, "GET", keys.schema)
     if found is None:
         found = await nodes.call(0, "SET", keys.schema, SCHEMA_VERSION, "NX", "GET")
@@ -31,7 +31,7 @@ async def check_schema(nodes: Nodes, keys: Keys) -> None:
 
 
 async def check_safety(nodes: Nodes) -> None:
-    """Log what may lose acknowledged moves. Raises StoreIncompatible for a server that throws tables away."""
+    """Log settings that may lose acknowledged moves. Raise StoreIncompatible for a server that evicts tables."""
     for node, bucket in nodes.owners().items():
         if node is not None:
             await _check_node(nodes, node, bucket)
@@ -40,19 +40,19 @@ async def check_safety(nodes: Nodes) -> None:
 async def _check_node(nodes: Nodes, node: Node, bucket: int) -> None:
     log = logs.get_logger().bind(server=str(node.address))
     try:
-        told = await nodes.call(bucket, "CONFIG", "GET", "append*", "maxmemory*")
+        answer = await nodes.call(bucket, "CONFIG", "GET", "append*", "maxmemory*")
     except StoreError:
-        log.info("redis keeps its configuration to itself", wanted="appendonly yes, maxmemory-policy noeviction")
+        log.info("redis does not show its configuration", wanted="appendonly yes, maxmemory-policy noeviction")
         return
-    settings = {name.decode(): value.decode() for name, value in told.items()}
+    settings = {name.decode(): value.decode() for name, value in answer.items()}
     policy = settings.get("maxmemory-policy", "noeviction")
     if policy.startswith("allkeys-"):
         if settings.get("maxmemory") != "0":
             raise StoreIncompatible(
-                f"{node.address} would throw tables away when its memory is full: set maxmemory-policy noeviction,"
+                f"{node.address} would evict tables when its memory is full: set maxmemory-policy noeviction,"
                 f" not {policy}"
             )
-        log.warning("redis would throw tables away if maxmemory were set", maxmemory_policy=policy)
+        log.warning("redis would evict tables if maxmemory were set", maxmemory_policy=policy)
     appendonly, appendfsync = settings.get("appendonly"), settings.get("appendfsync")
     if appendonly != "yes":
         log.warning("redis is not durable: tables are lost when the server ends", appendonly=appendonly)

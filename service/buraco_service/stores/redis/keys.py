@@ -1,9 +1,9 @@
-"""Where the Redis store keeps what: names of keys, and the buckets that a cluster spreads.
+"""The names of the Redis store's keys, and the buckets that spread tables over a cluster.
 
-Every table lies in one of 64 buckets, and every key of a bucket carries the bucket's hash tag. So a table has one hash
-tag, all that a commit writes lies in one slot of a cluster, and that includes what the tables are listed and expired
-by: those indexes are as atomic as the rest. With a tag of its own for each table they would lie in other slots, be
-behind or ahead of the tables, and need repairs. Tags are chosen so that the buckets divide the 16384 slots evenly.
+Every table belongs to one of 64 buckets, and every key of a bucket has the bucket's hash tag, so that all that a commit
+writes is in one slot of a cluster. That includes the indexes by which tables are listed and expired: they change
+atomically with the tables. With a hash tag for each table they would be in other slots, could differ from the tables,
+and would need repairs. Tags are chosen so that the buckets divide the 16384 slots evenly.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ class TableKeys(NamedTuple):
 
     bucket: int
     table: bytes
-    """Hash: revision, state, status, created, updated, start (first revision in the log), owner (if it has one). Where
-    an earlier version created the table: its `request`, the `answer`, and the mark of that request's `claim`, too."""
+    """Hash: revision, state, status, created, updated, start (first revision in the log), owner (if it has one). If an
+    earlier version created the table also its `request`, the `answer`, and the mark of that request's `claim`."""
     log: bytes
-    """List of entries, from `start` on."""
+    """List of log entries, from revision `start` on."""
     requests: bytes
     """Hash: request id -> `revision:answer`."""
     order: bytes
-    """List of the request ids of the newest revisions; empty for none, and for that of create, which is kept."""
+    """List of the request ids of the newest revisions; "" for none, and for that of create, which is kept."""
     names: bytes
-    """Sorted set, by bytes: `status NUL id` of each table of the bucket, and `NUL id` to list all by."""
+    """Sorted set, by bytes: `status NUL id` and `NUL id` of each table of the bucket, to list some or all."""
     ages: bytes
-    """Sorted set of the bucket's table ids by when they were written last, to the hour."""
+    """Sorted set of the bucket's table ids by the time of their last write, to the hour."""
     owned: bytes
     """Sorted set, by bytes: `owner NUL status NUL id` of each table of the bucket that has an owner."""
     records: bytes
     """Hash: deal number -> record."""
     channel: bytes
-    """Shard channel; says the new revision, or nothing when the table has been removed."""
+    """Shard channel of the table's new revisions; the message is empty when the table has been removed."""
 
     @property
     def all(self) -> tuple[bytes, ...]:
@@ -48,7 +48,7 @@ class TableKeys(NamedTuple):
 
 
 class Keys:
-    """The names under one prefix of a database."""
+    """The names of keys with one prefix in one database."""
 
     def __init__(self, prefix: str, database: int = 0) -> None:
         self._prefix = prefix
@@ -59,23 +59,26 @@ class Keys:
 
     @property
     def schema(self) -> bytes:
-        """Holds the schema version; in bucket 0. Also a channel that nobody listens to."""
+        """The key of the schema version, in bucket 0; also a channel without subscribers."""
         return f"{self._bucket(0)}schema".encode()
 
     def names(self, bucket: int) -> bytes:
-        """See `TableKeys.names`."""
+        """Return the key of a bucket; see `TableKeys.names`."""
         return f"{self._bucket(bucket)}names".encode()
 
     def ages(self, bucket: int) -> bytes:
-        """See `TableKeys.ages`."""
+        """Return the key of a bucket; see `TableKeys.ages`."""
         return f"{self._bucket(bucket)}ages".encode()
 
     def owned(self, bucket: int) -> bytes:
-        """See `TableKeys.owned`."""
+        """Return the key of a bucket; see `TableKeys.owned`."""
         return f"{self._bucket(bucket)}owned".encode()
 
     def claim(self, request_id: str) -> bytes:
-        """Hash: the table that an earlier version created for a request. It counts while that has the same `claim`."""
+        """Return the key of a hash that names the table that an earlier version created for a request.
+
+        It is valid while that table has the same `claim`.
+        """
         return f"{self._bucket(bucket_of(request_id))}claim:{request_id}".encode()
 
     def _bucket(self, bucket: int) -> str:
@@ -91,12 +94,12 @@ class Keys:
 
 
 def bucket_of(name: str) -> int:
-    """The bucket of a table id or a request id."""
+    """Return the bucket of a table id or a request id."""
     return zlib.crc32(name.encode()) % BUCKETS
 
 
 def slot_of(bucket: int) -> int:
-    """The cluster's slot that holds the bucket."""
+    """Return the cluster's slot of the bucket."""
     return _slot(TAGS[bucket])
 
 
@@ -105,7 +108,7 @@ def _slot(tag: str) -> int:
 
 
 def _even_tags() -> list[str]:
-    """For each equal share of the slots the first number, in figures, that hashes into it."""
+    """Return for each equal share of the slots the lowest number, as text, that hashes into it."""
     found: dict[int, str] = {}
     number = 0
     while len(found) < BUCKETS:

@@ -1,7 +1,6 @@
-"""One connection to a Redis or Valkey server, shared by all who call at the same time.
+"""One connection to a Redis or Valkey server, shared by all concurrent calls.
 
-Calls are written together, once in a turn of the event loop, and answered in order; nobody waits for a connection of
-his own. hiredis does the protocol.
+Calls are written together, once in a turn of the event loop, and answered in order. hiredis parses the protocol.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from buraco_service.stores.redis.url import Address, Place
 Word = str | bytes | int
 OnPush = Callable[[list[Any]], None]
 
-_OLDEST_SERVER = 7
-"""Redis 7 and every Valkey have shard channels, and scripts that are refused before they begin or not at all."""
+_MIN_VERSION = 7
+"""Redis 7 and every Valkey have shard channels, and refuse a script before it begins or not at all."""
 
 
 class Refused(Exception):
@@ -34,16 +33,16 @@ class Refused(Exception):
 
 
 class Greeting(NamedTuple):
-    """What a server tells of itself."""
+    """What a server answers to HELLO."""
 
     cluster: bool
     master: bool
 
 
 class Link(asyncio.Protocol):
-    """A connection. Whoever waits for an answer when it breaks gets StoreUnavailable.
+    """A connection. All calls under way raise StoreUnavailable when it is lost.
 
-    An answer that takes longer than the place's timeout breaks it: all behind it would be late, too.
+    It is closed if an answer takes longer than the timeout of the URL: all answers after it would be late, too.
     """
 
     def __init__(self, address: Address, place: Place, on_push: OnPush | None) -> None:
@@ -53,48 +52,48 @@ class Link(asyncio.Protocol):
         self._on_push = on_push
         self._reader = hiredis.Reader(replyError=Refused)
         self._transport: asyncio.Transport | None = None
-        self._waiting: deque[tuple[asyncio.Future[Any], float]] = deque()
+        self._calls: deque[tuple[asyncio.Future[Any], float]] = deque()
         self._unsent: list[bytes] = []
         self._confirmation: asyncio.Future[Any] | None = None
         self._watchdog: asyncio.TimerHandle | None = None
         self.greeting = Greeting(cluster=False, master=False)
         """Set by `connect`."""
         self.lost: asyncio.Future[None] = self._loop.create_future()
-        """Done when the connection is no more."""
+        """Done when the connection has ended."""
 
     # ---- for callers ----
 
     def call(self, *words: Word) -> asyncio.Future[Any]:
-        """Have the server do a command; the future gets its answer, or raises Refused or StoreUnavailable."""
+        """Send a command; the future gets its answer, or raises Refused or StoreUnavailable."""
         future: asyncio.Future[Any] = self._loop.create_future()
         if self.lost.done():
             future.set_exception(self._lost_error())
             return future
-        self._waiting.append((future, self._loop.time() + self._place.timeout))
+        self._calls.append((future, self._loop.time() + self._place.timeout))
         if self._watchdog is None:
-            self._watchdog = self._loop.call_later(self._place.timeout, self._watch)
+            self._watchdog = self._loop.call_later(self._place.timeout, self._check_deadline)
         self.send(*words)
         return future
 
     def send(self, *words: Word) -> None:
-        """Have the server do a command that it answers by a push alone."""
+        """Send a command that the server answers only by a push."""
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent.append(hiredis.pack_command(words))  # type: ignore[arg-type]  # the stub means any number
 
-    def confirmed(self) -> asyncio.Future[Any]:
-        """How many replicas have what has been called so far, when all that are wanted have it or the time is over.
+    def replicated(self) -> asyncio.Future[Any]:
+        """Return a future of how many replicas have all calls so far: of enough, or after half the timeout.
 
-        One question serves all calls that are sent together.
+        One WAIT serves all calls that are sent together.
         """
         if self._confirmation is None:
             self._confirmation = self._loop.create_future()
-            # Those who share it may all be gone by the time it is answered.
-            self._confirmation.add_done_callback(forget)
+            # Those who share it may all be cancelled by the time it is answered.
+            self._confirmation.add_done_callback(ignore_error)
         return self._confirmation
 
     def close(self) -> None:
-        """Break the connection; what is under way is lost."""
+        """End the connection; calls under way raise StoreUnavailable."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -102,7 +101,7 @@ class Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by name
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
         channel = transport.get_extra_info("socket")
         if channel is not None and channel.family in {socket.AF_INET, socket.AF_INET6}:
             channel.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -122,8 +121,8 @@ class Link(asyncio.Protocol):
             self._watchdog.cancel()
         if not self.lost.done():
             self.lost.set_result(None)
-        while self._waiting:
-            future, _ = self._waiting.popleft()
+        while self._calls:
+            future, _ = self._calls.popleft()
             if not future.done():
                 future.set_exception(self._lost_error())
 
@@ -132,11 +131,11 @@ class Link(asyncio.Protocol):
             if self._on_push is not None:
                 self._on_push(answer)
             return
-        if not self._waiting:
-            # Something sent without a call was refused: whoever keeps this connection has to begin anew.
+        if not self._calls:
+            # Something sent without a call was refused: the owner of this connection has to open another.
             self.close()
             return
-        future, _ = self._waiting.popleft()
+        future, _ = self._calls.popleft()
         if future.done():
             return
         if isinstance(answer, Refused):
@@ -147,29 +146,29 @@ class Link(asyncio.Protocol):
     def _flush(self) -> None:
         if self._confirmation is not None:
             wait = self.call("WAIT", self._place.replicas, int(self._place.timeout * 500))
-            wait.add_done_callback(partial(_pass_on, self._confirmation))
+            wait.add_done_callback(partial(_copy_result, self._confirmation))
             self._confirmation = None
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(b"".join(self._unsent))
         self._unsent.clear()
 
-    def _watch(self) -> None:
+    def _check_deadline(self) -> None:
         self._watchdog = None
-        if not self._waiting:
+        if not self._calls:
             return
-        _, deadline = self._waiting[0]
+        _, deadline = self._calls[0]
         left = deadline - self._loop.time()
         if left <= 0:
             self.close()
         else:
-            self._watchdog = self._loop.call_later(left, self._watch)
+            self._watchdog = self._loop.call_later(left, self._check_deadline)
 
     def _lost_error(self) -> StoreUnavailable:
         return StoreUnavailable(f"the connection to {self._address} broke, or an answer took too long")
 
 
 async def connect(address: Address, place: Place, on_push: OnPush | None = None) -> Link:
-    """A connection that is logged in. Raises StoreUnavailable, and StoreIncompatible for a server that is too old."""
+    """Connect and log in. Raise StoreUnavailable, and StoreIncompatible for a server that is too old."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(place.timeout):
@@ -191,26 +190,30 @@ async def _greet(link: Link, address: Address, place: Place) -> Greeting:
     if place.password is not None:
         words += ["AUTH", place.username or "default", place.password]
     try:
-        told: dict[bytes, Any] = await link.call(*words, "SETNAME", "buraco")
+        answer: dict[bytes, Any] = await link.call(*words, "SETNAME", "buraco")
         if place.database:
             await link.call("SELECT", place.database)
     except Refused as refusal:
-        # The server's own text may name users: its code says enough.
+        # The server's text may name users; the code is enough.
         if refusal.code == "NOPROTO" or "unknown command" in refusal.detail:
-            raise StoreIncompatible(f"{address} is too old: Redis {_OLDEST_SERVER} or Valkey is needed") from None
+            raise _too_old(address) from None
         raise StoreUnavailable(f"{address} refuses the connection: {refusal.code}") from None
-    if int(told[b"version"].partition(b".")[0]) < _OLDEST_SERVER:
-        raise StoreIncompatible(f"{address} is too old: Redis {_OLDEST_SERVER} or Valkey is needed")
-    return Greeting(cluster=told[b"mode"] == b"cluster", master=told[b"role"] == b"master")
+    if int(answer[b"version"].partition(b".")[0]) < _MIN_VERSION:
+        raise _too_old(address)
+    return Greeting(cluster=answer[b"mode"] == b"cluster", master=answer[b"role"] == b"master")
 
 
-def forget(future: asyncio.Future[Any]) -> None:
-    """A callback for a future whose failure is nobody's concern."""
+def _too_old(address: Address) -> StoreIncompatible:
+    return StoreIncompatible(f"{address} is too old: Redis {_MIN_VERSION} or Valkey is needed")
+
+
+def ignore_error(future: asyncio.Future[Any]) -> None:
+    """Mark a future's error as handled; a callback for futures that nobody may await."""
     if not future.cancelled():
         future.exception()
 
 
-def _pass_on(target: asyncio.Future[Any], source: asyncio.Future[Any]) -> None:
+def _copy_result(target: asyncio.Future[Any], source: asyncio.Future[Any]) -> None:
     if source.cancelled() or target.done():
         return
     if (error := source.exception()) is not None:

@@ -1,21 +1,21 @@
-"""Tables in an order, put together from the indexes of all buckets."""
+"""Reads of many tables, merged from the indexes of all buckets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from buraco_service.stores.base import Stored
+from buraco_service.stores.base import StoredTable
 from buraco_service.stores.redis.keys import BUCKETS, Keys
 from buraco_service.stores.redis.nodes import Nodes
 
-_LOADED_AT_ONCE = 100
-"""Tables whose states are on their way at a time."""
+_LOAD_SIZE = 100
+"""The most tables that are loaded at a time."""
 
 _FIELDS = ("revision", "state", "status", "created", "updated")
 
 
-class _Read(NamedTuple):
+class _Position(NamedTuple):
     """How far a bucket's index has been read."""
 
     after: bytes
@@ -29,88 +29,81 @@ class Listing:
         self._nodes = nodes
         self._keys = keys
 
-    async def load(self, table_id: str) -> Stored | None:
-        """The table, if it is there."""
+    async def load(self, table_id: str) -> StoredTable | None:
+        """Return the table; None if there is none."""
         keys = self._keys.of_table(table_id)
         return _stored(table_id, await self._nodes.call(keys.bucket, "HMGET", keys.table, *_FIELDS))
 
-    async def page(self, status: str, limit: int, after: str) -> list[Stored]:
-        """The first tables behind `after`; with an empty status of all."""
-        found: list[Stored] = []
+    async def page(self, status: str, limit: int, after: str) -> list[StoredTable]:
+        """Return the first `limit` tables after `after`; an empty status stands for all."""
+        found: list[StoredTable] = []
         while len(found) < limit:
-            names = await self._first_names(status, min(limit - len(found), _LOADED_AT_ONCE), after)
+            names = await self._first_names(status, min(limit - len(found), _LOAD_SIZE), after)
             if not names:
                 break
-            places = [self._keys.of_table(name) for name in names]
-            answers = await self._nodes.ask([(keys.bucket, ("HMGET", keys.table, *_FIELDS)) for keys in places])
+            tables = [self._keys.of_table(name) for name in names]
+            answers = await self._nodes.call_many([(keys.bucket, ("HMGET", keys.table, *_FIELDS)) for keys in tables])
             loaded = map(_stored, names, answers)
-            # A table may have gone, or on to another status, since its name was read.
+            # Since its name was read, a table may have been removed or have got another status.
             found += [stored for stored in loaded if stored is not None and status in {"", stored.status}]
             after = names[-1]
         return found
 
-    async def owned(self, owner: str, status: str) -> int:
-        """How many tables of the status are the owner's."""
-        mark = f"{owner}\0{status}".encode()
-        counts = await self._nodes.ask(
-            [
-                (bucket, ("ZLEXCOUNT", self._keys.owned(bucket), b"[" + mark + b"\0", b"(" + mark + b"\1"))
-                for bucket in range(BUCKETS)
-            ]
-        )
-        return sum(counts)
+    async def count_owned(self, owner: str, status: str) -> int:
+        """See `Store.count_owned`."""
+        return await self._count(self._keys.owned, f"{owner}\0{status}")
 
     async def count(self, status: str) -> int:
-        """How many tables of the status there are: two steps down each bucket's index, whatever their number."""
-        mark = status.encode()
-        counts = await self._nodes.ask(
-            [
-                (bucket, ("ZLEXCOUNT", self._keys.names(bucket), b"[" + mark + b"\0", b"(" + mark + b"\1"))
-                for bucket in range(BUCKETS)
-            ]
-        )
-        return sum(counts)
+        """See `Store.count`. Takes two searches of each bucket's index, however many tables there are."""
+        return await self._count(self._keys.names, status)
 
     async def oldest(self, before: float, limit: int) -> list[str]:
-        """Ids of tables that seem not to have been written since a time, the longest untouched (to the hour) first."""
-        reach = ("-inf", f"({before!r}", "BYSCORE", "LIMIT", 0, limit, "WITHSCORES")
-        pages = await self._nodes.ask(
-            [(bucket, ("ZRANGE", self._keys.ages(bucket), *reach)) for bucket in range(BUCKETS)]
+        """Return ids of tables that may not have been written since a time, those untouched longest first."""
+        query = ("-inf", f"({before!r}", "BYSCORE", "LIMIT", 0, limit, "WITHSCORES")
+        pages = await self._nodes.call_many(
+            [(bucket, ("ZRANGE", self._keys.ages(bucket), *query)) for bucket in range(BUCKETS)]
         )
         ages = sorted((age, name) for page in pages for name, age in page)
         return [name.decode() for _, name in ages[:limit]]
 
+    async def _count(self, index: Callable[[int], bytes], prefix: str) -> int:
+        first, end = f"[{prefix}\0".encode(), f"({prefix}\1".encode()
+        counts = await self._nodes.call_many(
+            [(bucket, ("ZLEXCOUNT", index(bucket), first, end)) for bucket in range(BUCKETS)]
+        )
+        return sum(counts)
+
     async def _first_names(self, status: str, limit: int, after: str) -> list[str]:
-        """The first ids behind `after` in all buckets' indexes."""
+        """Return the first `limit` ids after `after` in the indexes of all buckets."""
         found: list[bytes] = []
-        reads = {bucket: _Read(after.encode(), ended=False) for bucket in range(BUCKETS)}
+        positions = {bucket: _Position(after.encode(), ended=False) for bucket in range(BUCKETS)}
         chunk = limit // BUCKETS * 2 + 4
         while True:
             found.sort()
-            # Only a bucket that has been read no further than the page goes can add to the page.
-            wanted = [
+            # Only a bucket that has not been read to the end of the page can add to it.
+            unread = [
                 bucket
-                for bucket, read in reads.items()
-                if not read.ended and (len(found) < limit or read.after < found[limit - 1])
+                for bucket, position in positions.items()
+                if not position.ended and (len(found) < limit or position.after < found[limit - 1])
             ]
-            if not wanted:
+            if not unread:
                 return [name.decode() for name in found[:limit]]
-            answers = await self._nodes.ask(
-                [(bucket, self._names_in(bucket, status.encode(), reads[bucket].after, chunk)) for bucket in wanted]
+            answers = await self._nodes.call_many(
+                [(bucket, self._names_query(bucket, status, positions[bucket].after, chunk)) for bucket in unread]
             )
-            for bucket, members in zip(wanted, answers, strict=True):
+            for bucket, members in zip(unread, answers, strict=True):
                 names = [member.partition(b"\0")[2] for member in members]
                 found += names
-                reads[bucket] = _Read(names[-1] if names else b"", ended=len(names) < chunk)
+                positions[bucket] = _Position(names[-1] if names else b"", ended=len(names) < chunk)
 
-    def _names_in(self, bucket: int, status: bytes, after: bytes, count: int) -> tuple[str | bytes | int, ...]:
-        """The question for the bucket's next names of a status."""
-        first, end = b"(" + status + b"\0" + after, b"(" + status + b"\1"
+    def _names_query(self, bucket: int, status: str, after: bytes, count: int) -> tuple[str | bytes | int, ...]:
+        """Return the command for the bucket's next names of a status."""
+        first, end = f"({status}\0".encode() + after, f"({status}\1".encode()
         return ("ZRANGE", self._keys.names(bucket), first, end, "BYLEX", "LIMIT", 0, count)
 
 
-def _stored(table_id: str, answer: Sequence[Any]) -> Stored | None:
+def _stored(table_id: str, answer: Sequence[Any]) -> StoredTable | None:
     revision, state, status, created, updated = answer
     if revision is None:
         return None
-    return Stored(table_id, int(revision), state, status.decode(), float(created), float(updated))
+    return StoredTable(table_id, int(revision), state, status.decode(), float(created), float(updated))

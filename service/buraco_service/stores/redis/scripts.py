@@ -1,7 +1,7 @@
-"""The scripts of the Redis store: each does one step at one table, as a whole.
+"""The scripts of the Redis store, in the folder `lua`: each reads or changes one table atomically.
 
-They lie in `lua`. All are marked as Redis 7 asks for (`#!lua`), so that a server that is full, read only or short
-of replicas refuses a script before it begins and never in its middle.
+All begin with `#!lua` (Redis 7), so that a server that is full, read only or short of replicas refuses a script before
+it begins and never in its middle.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Script(NamedTuple):
-    """A script and the name the server keeps it under."""
+    """A script, and the hash by which the server knows it."""
 
     text: bytes
     sha: str

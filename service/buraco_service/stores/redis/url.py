@@ -1,8 +1,8 @@
 """The URLs of the Redis store.
 
-`redis://[user[:password]@]host[:port][,host[:port]…][/database][?parameter=value&…]`, or `rediss://` for TLS. Whether
-the servers are a cluster they tell themselves. Of a cluster any nodes will do; of a master and its replicas name all,
-and the one that is the master now is used.
+`redis://[user[:password]@]host[:port][,host[:port]…][/database][?parameter=value&…]`, or `rediss://` for TLS. The
+parameters are `prefix`, `timeout` and `replicas` (see `Place`), with TLS also the files `ca`, `cert` and `key`. Of a
+cluster name any nodes; of a master and its replicas name all, and the one that is the master now is used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Address(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What a URL says. Its representation leaves the secrets out."""
+    """What a URL says. Its representation omits the secrets."""
 
     addresses: tuple[Address, ...]
     username: str | None
@@ -36,32 +36,32 @@ class Place(NamedTuple):
     database: int
     tls: ssl.SSLContext | None
     prefix: str
-    """Every key begins with it."""
+    """The beginning of every key; "buraco:" by default."""
     timeout: float
-    """Seconds that a server may take to answer, or to be reached."""
+    """Seconds that a server may take to answer or to be reached, 0.1 to 600; 5 by default."""
     replicas: int
-    """So many replicas must have a change before it is acknowledged."""
+    """The number of replicas that must have a change before it is acknowledged; 0 by default."""
 
     def __repr__(self) -> str:
         return f"Place({', '.join(map(str, self.addresses))})"
 
 
-def parse(rest: str, *, tls: bool) -> Place:
-    """Read the part of a URL behind `://`. Raises StoreUrlError, which never quotes what may be a password."""
+def parse_url(rest: str, *, tls: bool) -> Place:
+    """Parse the part of a URL after `://`. Raise StoreUrlError, which never quotes what may be a password."""
     rest, _, query = rest.partition("?")
     authority, _, database = rest.partition("/")
     credentials, at, hosts = authority.rpartition("@")
     username, colon, password = credentials.partition(":")
-    parameters = _parameters(query)
+    parameters = _parse_parameters(query)
     place = Place(
-        addresses=tuple(_address(host) for host in hosts.split(",")),
+        addresses=tuple(_parse_address(host) for host in hosts.split(",")),
         username=unquote(username) or None,
         password=unquote(password) if at and colon else None,
-        database=_number("the database", database or "0", 0, 1_000_000),
-        tls=_tls(parameters) if tls else None,
+        database=_parse_number("the database", database or "0", 0, 1_000_000),
+        tls=_tls_context(parameters) if tls else None,
         prefix=parameters.pop("prefix", "buraco:"),
-        timeout=_seconds(parameters.pop("timeout", "5")),
-        replicas=_number("replicas", parameters.pop("replicas", "0"), 0, 100),
+        timeout=_parse_seconds(parameters.pop("timeout", "5")),
+        replicas=_parse_number("replicas", parameters.pop("replicas", "0"), 0, 100),
     )
     if not re.fullmatch(r"[A-Za-z0-9:._/-]{1,100}", place.prefix):
         raise StoreUrlError("the prefix has to be 1 to 100 letters, digits and : . _ / -")
@@ -74,7 +74,7 @@ def parse(rest: str, *, tls: bool) -> Place:
     return place
 
 
-def _parameters(query: str) -> dict[str, str]:
+def _parse_parameters(query: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
     except ValueError:
@@ -85,27 +85,27 @@ def _parameters(query: str) -> dict[str, str]:
     return parameters
 
 
-def _address(text: str) -> Address:
+def _parse_address(text: str) -> Address:
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%]+)\]|([^\[\]:@/\s]+))(?::(\d{1,5}))?", text)
     if match is None:
         raise StoreUrlError("a redis URL names hosts: write redis://host:port or redis://host:port,host:port")
-    port = _number("a port", match[3] or str(DEFAULT_PORT), 1, 65535)
+    port = _parse_number("a port", match[3] or str(DEFAULT_PORT), 1, 65535)
     return Address(match[1] or match[2], port)
 
 
-def _number(what: str, text: str, least: int, most: int) -> int:
+def _parse_number(name: str, text: str, least: int, most: int) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
-        raise StoreUrlError(f"{what} in a redis URL has to be a number from {least} to {most}")
+        raise StoreUrlError(f"{name} in a redis URL has to be a number from {least} to {most}")
     return int(text)
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,3})?", text) or not 0.1 <= float(text) <= 600:
         raise StoreUrlError("the timeout in a redis URL has to be 0.1 to 600 seconds")
     return float(text)
 
 
-def _tls(parameters: dict[str, str]) -> ssl.SSLContext:
+def _tls_context(parameters: dict[str, str]) -> ssl.SSLContext:
     authority, cert, key = (parameters.pop(name, None) for name in ("ca", "cert", "key"))
     try:
         context = ssl.create_default_context(cafile=authority)

@@ -1,7 +1,7 @@
-"""Wake-ups from the servers: a shard channel a table, one connection a node for all tables that are watched there.
+"""Notifications from the servers: a shard channel for each watched table, and one connection for each node.
 
-A message can be missed only while the connection is down or the channel is not listened to yet. So every time a
-channel is listened to anew, those who wait for its table are told to look: nothing goes unseen.
+A message can be missed only while the connection is down or the channel is not subscribed to yet. So each time that a
+channel is subscribed to, those who wait for its table are woken to read it.
 """
 
 from __future__ import annotations
@@ -19,91 +19,91 @@ from buraco_service.stores.redis.link import Link, Refused
 from buraco_service.stores.redis.nodes import Node, Nodes
 
 _PING_INTERVAL = 5.0
-"""Seconds between two questions whether the other side is still there."""
+"""Seconds between two checks of a connection."""
 
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.05, 1.0
 
-_SILENT_FAILURES = 3
-"""After so many failures on end an operator hears of it."""
+_FAILURES_UNTIL_WARNING = 3
+"""Failures in a row after which a warning is logged."""
 
-Hear = Callable[[bytes, int | None], None]
+OnMessage = Callable[[bytes, int | None], None]
 
 
 class TableChanges:
-    """Listens for the tables that are watched; `wake` hears of each change, see `notify.Watchers.wake`."""
+    """Listens for changes of the watched tables; `notify` is called with each, as `Subscriptions.notify`."""
 
-    def __init__(self, nodes: Nodes, keys: Keys, wake: Callable[[str, int | None], None]) -> None:
+    def __init__(self, nodes: Nodes, keys: Keys, notify: Callable[[str, int | None], None]) -> None:
         self._nodes = nodes
         self._keys = keys
-        self._wake = wake
+        self._notify = notify
         self._tables: dict[bytes, str] = {}
-        self._places: dict[bytes, _Listener | None] = {}
+        self._listener_of: dict[bytes, _Listener | None] = {}
         self._listeners: dict[Node, _Listener] = {}
-        nodes.on_change = self._rearrange
+        nodes.on_change = self._follow_owners
 
     def watch(self, table_id: str) -> None:
-        """Listen for this table from now on; it is woken once to begin with."""
+        """Listen for this table from now on. Its subscriptions are woken once to begin with."""
         keys = self._keys.of_table(table_id)
         self._tables[keys.channel] = table_id
-        self._place(keys.channel, keys.bucket)
+        self._listen(keys.channel, keys.bucket)
 
     def unwatch(self, table_id: str) -> None:
-        """Listen for this table no more."""
+        """Stop listening for this table."""
         channel = self._keys.of_table(table_id).channel
         del self._tables[channel]
-        listener = self._places.pop(channel)
+        listener = self._listener_of.pop(channel)
         if listener is not None:
             listener.discard(channel)
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._nodes.on_change = lambda: None
         for listener in self._listeners.values():
             listener.stop()
         await asyncio.gather(*[listener.task for listener in self._listeners.values()], return_exceptions=True)
 
-    def _place(self, channel: bytes, bucket: int) -> None:
+    def _listen(self, channel: bytes, bucket: int) -> None:
         node = self._nodes.owner(bucket)
         if node is None:
-            self._places[channel] = None
+            self._listener_of[channel] = None
             return
         listener = self._listeners.get(node)
         if listener is None:
-            listener = self._listeners[node] = _Listener(node, self._hear, self._nodes.look_again)
-        self._places[channel] = listener
+            listener = self._listeners[node] = _Listener(node, self._receive, self._nodes.request_refresh)
+        self._listener_of[channel] = listener
         listener.add(channel)
 
-    def _rearrange(self) -> None:
-        """Listen where the tables are now."""
+    def _follow_owners(self) -> None:
+        """Listen at the nodes that own the tables now."""
         for channel, table_id in self._tables.items():
             bucket = self._keys.of_table(table_id).bucket
-            node, before = self._nodes.owner(bucket), self._places[channel]
+            node, before = self._nodes.owner(bucket), self._listener_of[channel]
             if before is not None and before.node is node:
                 continue
             if before is not None:
                 before.discard(channel)
-            self._place(channel, bucket)
+            self._listen(channel, bucket)
         for node in self._listeners.keys() - self._nodes.owners().keys():
             self._listeners.pop(node).stop()
 
-    def _hear(self, channel: bytes, revision: int | None) -> None:
+    def _receive(self, channel: bytes, revision: int | None) -> None:
         table_id = self._tables.get(channel)
         if table_id is not None:
-            self._wake(table_id, revision)
+            self._notify(table_id, revision)
 
 
 class _Listener:
-    """The channels of one node, listened to again whenever the connection has broken."""
+    """The channels of one node, subscribed to again whenever the connection was lost."""
 
-    def __init__(self, node: Node, hear: Hear, trouble: Callable[[], None]) -> None:
+    def __init__(self, node: Node, on_message: OnMessage, request_refresh: Callable[[], None]) -> None:
         self.node = node
-        self._hear = hear
-        self._trouble = trouble
+        self._on_message = on_message
+        self._request_refresh = request_refresh
         self._channels: set[bytes] = set()
-        self._leaving: Counter[bytes] = Counter()
+        self._unsubscribing: Counter[bytes] = Counter()
         self._link: Link | None = None
-        self._confirmed = False
-        self.task = asyncio.get_running_loop().create_task(self._listen_on())
+        self._subscribed = False
+        self.task = asyncio.get_running_loop().create_task(self._keep_listening())
 
     def add(self, channel: bytes) -> None:
         self._channels.add(channel)
@@ -113,34 +113,34 @@ class _Listener:
     def discard(self, channel: bytes) -> None:
         self._channels.discard(channel)
         if self._link is not None:
-            self._leaving[channel] += 1
+            self._unsubscribing[channel] += 1
             self._link.send("SUNSUBSCRIBE", channel)
 
     def stop(self) -> None:
         self.task.cancel()
 
-    async def _listen_on(self) -> None:
+    async def _keep_listening(self) -> None:
         failures = 0
         while True:
-            self._confirmed = False
-            # Whatever it was: who gave up listening would leave those who wait asleep.
+            self._subscribed = False
+            # Whatever the error: if this gave up, nobody would be notified any more.
             with contextlib.suppress(Exception):
-                link = await self.node.link_of_its_own(self._on_push)
+                link = await self.node.open_link(self._on_push)
                 try:
                     await self._listen(link)
                 finally:
                     self._link = None
                     link.close()
-            failures = 0 if self._confirmed or not self._channels else min(failures + 1, 10)
-            if failures == _SILENT_FAILURES:
-                logs.get_logger().warning("changes of tables are not heard for now", server=str(self.node.address))
-            # The tables may be elsewhere now; until that is known, this node is asked again.
-            self._trouble()
+            failures = 0 if self._subscribed or not self._channels else min(failures + 1, 10)
+            if failures == _FAILURES_UNTIL_WARNING:
+                logs.get_logger().warning("store notifications lost", server=str(self.node.address))
+            # The tables may be at another node now; until that is known, try this one again.
+            self._request_refresh()
             await asyncio.sleep(min(_LONGEST_BACKOFF, _SHORTEST_BACKOFF * 2**failures))
 
     async def _listen(self, link: Link) -> None:
-        """Return when the connection is lost or not to be trusted any more."""
-        self._leaving.clear()
+        """Return once the connection is lost or does not answer."""
+        self._unsubscribing.clear()
         self._link = link
         for channel in self._channels:
             link.send("SSUBSCRIBE", channel)
@@ -152,17 +152,17 @@ class _Listener:
                 return
 
     def _on_push(self, message: list[Any]) -> None:
-        kind, channel, told = message
+        kind, channel, content = message
         if kind == b"smessage":
-            self._hear(channel, int(told) if told.isdigit() else None)
+            self._on_message(channel, int(content) if content.isdigit() else None)
         elif kind == b"ssubscribe":
-            self._confirmed = True
-            self._hear(channel, None)
+            self._subscribed = True
+            self._on_message(channel, None)
         elif kind == b"sunsubscribe":
-            if self._leaving[channel] > 1:
-                self._leaving[channel] -= 1
-            elif channel in self._leaving:
-                del self._leaving[channel]
+            if self._unsubscribing[channel] > 1:
+                self._unsubscribing[channel] -= 1
+            elif channel in self._unsubscribing:
+                del self._unsubscribing[channel]
             elif channel in self._channels and self._link is not None:
-                # The channel has moved to another node. Beginning anew finds it.
+                # The channel has moved to another node. A new connection finds it.
                 self._link.close()

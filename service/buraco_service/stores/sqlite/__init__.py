@@ -1,1 +1,1 @@
-"""Tables in a file of SQLite."""
+"""The store in a file of SQLite."""

@@ -1,44 +1,32 @@
-"""The SQLite store's questions: plain functions on a connection inside a transaction."""
+"""The queries of the SQLite store, each within a transaction."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from buraco_service.stores.base import HistoryGone, LogEntry, Remembered, Stored, TableNotFound
-from buraco_service.stores.limits import MAX_NUMBER
+from buraco_service.stores.base import HistoryGone, LogEntry, StoredAnswer, StoredTable, TableNotFound
+from buraco_service.stores.limits import clamp
 from buraco_service.stores.sqlite.schema import log_key
 
-_LOAD = "SELECT table_id, revision, state, status, created_at, updated_at FROM tables WHERE table_id = ?"
-_LIST = (
-    "SELECT table_id, revision, state, status, created_at, updated_at FROM tables"
-    " WHERE table_id > ? ORDER BY table_id LIMIT ?"
-)
-_LIST_STATUS = (
-    "SELECT table_id, revision, state, status, created_at, updated_at FROM tables"
-    " WHERE status = ? AND table_id > ? ORDER BY table_id LIMIT ?"
-)
+_SELECT_TABLES = "SELECT table_id, revision, state, status, created_at, updated_at FROM tables"
 
 
-def load(db: sqlite3.Connection, table_id: str) -> Stored:
+def load(db: sqlite3.Connection, table_id: str) -> StoredTable:
     """See `Store.load`."""
-    row = db.execute(_LOAD, (table_id,)).fetchone()
-    if row is None:
-        raise TableNotFound(table_id)
-    return Stored(*row)
+    return StoredTable(*_table_row(db, f"{_SELECT_TABLES} WHERE table_id = ?", table_id))
 
 
-def revision(db: sqlite3.Connection, table_id: str) -> int:
-    """See `Store.revision`."""
-    row = db.execute("SELECT revision FROM tables WHERE table_id = ?", (table_id,)).fetchone()
-    if row is None:
-        raise TableNotFound(table_id)
-    return int(row[0])
+def load_revision(db: sqlite3.Connection, table_id: str) -> int:
+    """See `Store.load_revision`."""
+    (revision,) = _table_row(db, "SELECT revision FROM tables WHERE table_id = ?", table_id)
+    return int(revision)
 
 
-def creation(db: sqlite3.Connection, request_ids: Sequence[str]) -> tuple[str, bytes] | None:
-    """Return the table that a create with one of these request ids made, and the answer kept with it."""
+def find_create(db: sqlite3.Connection, request_ids: Sequence[str]) -> tuple[str, bytes] | None:
+    """Return the table that a create with one of these request ids made, and its stored answer."""
     row: tuple[str, bytes] | None = db.execute(
         "SELECT table_id, answer FROM requests JOIN tables USING (number)"
         " WHERE requests.revision = 1 AND request_id IN (SELECT value FROM json_each(?))",
@@ -47,82 +35,88 @@ def creation(db: sqlite3.Connection, request_ids: Sequence[str]) -> tuple[str, b
     return row
 
 
-def owned(db: sqlite3.Connection, owner: str, status: str) -> int:
-    """See `Store.owned`."""
+def count_owned(db: sqlite3.Connection, owner: str, status: str) -> int:
+    """See `Store.count_owned`."""
     row = db.execute("SELECT count(*) FROM tables WHERE owner = ? AND status = ?", (owner, status)).fetchone()
     return int(row[0])
 
 
-def remembered(db: sqlite3.Connection, table_id: str, request_ids: Sequence[str]) -> Remembered | None:
-    """See `Store.remembered`."""
+def find_answer(db: sqlite3.Connection, table_id: str, request_ids: Sequence[str]) -> StoredAnswer | None:
+    """See `Store.find_answer`."""
     row = db.execute("SELECT number FROM tables WHERE table_id = ?", (table_id,)).fetchone()
     if row is None:
-        made = creation(db, request_ids)
-        return None if made is None else Remembered(1, made[1])
+        created = find_create(db, request_ids)
+        return None if created is None else StoredAnswer(1, created[1])
     found = db.execute(
         "SELECT revision, answer FROM requests WHERE number = ? AND request_id IN (SELECT value FROM json_each(?))",
         (row[0], json.dumps(request_ids)),
     ).fetchone()
-    return None if found is None else Remembered(*found)
+    return None if found is None else StoredAnswer(*found)
 
 
 def count(db: sqlite3.Connection, status: str) -> int:
     """See `Store.count`."""
-    # Of the index alone: about 20 ms for a million tables.
+    # Reads the index alone: about 20 ms for a million tables.
     return int(db.execute("SELECT count(*) FROM tables WHERE status = ?", (status,)).fetchone()[0])
 
 
-def log(db: sqlite3.Connection, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
-    """See `Store.log`."""
-    row = db.execute("SELECT number, revision, log_start FROM tables WHERE table_id = ?", (table_id,)).fetchone()
-    if row is None:
-        raise TableNotFound(table_id)
-    number, newest, start = row
+def read_log(db: sqlite3.Connection, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
+    """See `Store.read_log`."""
+    number, newest, start = _table_row(
+        db, "SELECT number, revision, log_start FROM tables WHERE table_id = ?", table_id
+    )
     after = max(after_revision, 0)
     if after >= newest:
         return []
     if after < start - 1:
         raise HistoryGone(start)
     base = log_key(number, 0)
-    return [
-        LogEntry(key - base, payload)
-        for key, payload in db.execute(
-            "SELECT key, payload FROM log WHERE key > ? AND key <= ? ORDER BY key LIMIT ?",
-            (base + after, base + newest, limit),
-        )
-    ]
+    rows = db.execute(
+        "SELECT key, payload FROM log WHERE key > ? AND key <= ? ORDER BY key LIMIT ?",
+        (base + after, base + newest, limit),
+    )
+    return [LogEntry(key - base, payload) for key, payload in rows]
 
 
-def records(db: sqlite3.Connection, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
-    """See `Store.records`."""
-    row = db.execute("SELECT number FROM tables WHERE table_id = ?", (table_id,)).fetchone()
-    if row is None:
-        raise TableNotFound(table_id)
-    after = min(max(after_deal, -1), MAX_NUMBER)
+def read_records(db: sqlite3.Connection, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
+    """See `Store.read_records`."""
+    (number,) = _table_row(db, "SELECT number FROM tables WHERE table_id = ?", table_id)
     return db.execute(
-        "SELECT deal, payload FROM records WHERE number = ? AND deal > ? ORDER BY deal LIMIT ?", (row[0], after, limit)
+        "SELECT deal, payload FROM records WHERE number = ? AND deal > ? ORDER BY deal LIMIT ?",
+        (number, clamp(after_deal, -1), limit),
     ).fetchall()
 
 
-def list_tables(db: sqlite3.Connection, status: str | None, limit: int, after: str | None) -> list[Stored]:
-    """See `Store.list`."""
-    # No id is empty, so that every id sorts behind "".
+def list_tables(db: sqlite3.Connection, status: str | None, limit: int, after: str | None) -> list[StoredTable]:
+    """See `Store.list_tables`."""
+    # Every id is greater than "".
     if status is None:
-        rows = db.execute(_LIST, (after or "", limit))
+        rows = db.execute(f"{_SELECT_TABLES} WHERE table_id > ? ORDER BY table_id LIMIT ?", (after or "", limit))
     else:
-        rows = db.execute(_LIST_STATUS, (status, after or "", limit))
-    return [Stored(*row) for row in rows]
+        rows = db.execute(
+            f"{_SELECT_TABLES} WHERE status = ? AND table_id > ? ORDER BY table_id LIMIT ?",
+            (status, after or "", limit),
+        )
+    return [StoredTable(*row) for row in rows]
 
 
 def data_version(db: sqlite3.Connection) -> int:
-    """A number that changes when another connection than this one has committed."""
+    """Return a number that changes when a connection other than this one has committed."""
     return int(db.execute("PRAGMA data_version").fetchone()[0])
 
 
-def moved_on(db: sqlite3.Connection, known: Mapping[str, int | None]) -> list[tuple[str, int | None]]:
-    """The tables among these whose revision is another than known, with the one they have. None: there is no table."""
+def changed_revisions(db: sqlite3.Connection, known: Mapping[str, int | None]) -> list[tuple[str, int | None]]:
+    """Return the tables whose revision differs from the known one, with their revision; None: there is no table."""
     return db.execute(
         "SELECT asked.key, tables.revision FROM json_each(?) AS asked LEFT JOIN tables ON table_id = asked.key"
         " WHERE tables.revision IS NOT asked.value",
         (json.dumps(known),),
     ).fetchall()
+
+
+def _table_row(db: sqlite3.Connection, query: str, table_id: str) -> tuple[Any, ...]:
+    """Return the table's row by a query with the id as its parameter. Raise TableNotFound."""
+    row: tuple[Any, ...] | None = db.execute(query, (table_id,)).fetchone()
+    if row is None:
+        raise TableNotFound(table_id)
+    return row

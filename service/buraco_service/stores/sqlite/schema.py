@@ -1,4 +1,4 @@
-"""The database file of the SQLite store: how it is opened, and what is in it."""
+"""The database file of the SQLite store: its schema, and how it is opened."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ T = TypeVar("T")
 SCHEMA_VERSION = 3
 _APPLICATION_ID = 0x42755263
 
-# The WAL is copied into the database after so many pages (16 MB): often enough for a quick start after a crash,
-# seldom enough that a page written again and again is copied once.
+# The write-ahead log is copied into the database after so many pages (16 MB): often enough for a quick start after a
+# crash, seldom enough that a page written again and again is copied once.
 _CHECKPOINT_PAGES = 4000
 _WAL_BYTES_KEPT = 64 * 1024 * 1024
-# Pages that each of the two connections keeps: what it misses, the system's own cache of the file has.
+# The cache of each of the two connections. The system caches the rest of the file.
 _CACHE_KIB = 8 * 1024
 
-# Seconds between two attempts to get the write lock. SQLite's own waiting soon sleeps 100 ms at a time, and then hardly
-# ever meets the short gap between two transactions of a busy neighbour.
-_SHORTEST_NAP, _LONGEST_NAP = 0.0005, 0.003
+# Seconds between two attempts to get the write lock. SQLite itself soon sleeps 100 ms at a time, and then hardly ever
+# meets the short gap between two transactions of another busy process.
+_SHORTEST_SLEEP, _LONGEST_SLEEP = 0.0005, 0.003
 
 # An ordinary commit touches no index: `status` and `hour` are written only when they change. `hour` is updated_at in
-# hours, so that expire finds its candidates without an index that changes with every move.
-# The log's key is the table's number and the revision in one integer (see `log_key`): a table's entries lie together,
-# and an entry up to a page long lies in its row.
+# hours, so that expire needs no index that changes with every move.
+# The log's key is the table's number and the revision in one integer (see `log_key`), so that a table's entries are
+# stored together, and an entry of up to a page is stored in its row.
 _SCHEMA = """
 CREATE TABLE tables (
     number INTEGER PRIMARY KEY,
@@ -93,59 +93,50 @@ _ADDED = {
 
 
 def log_key(number: int, revision: int) -> int:
-    """Where the log keeps a table's entry. Revisions have 31 bits, so tables do not meet."""
+    """Return the key of a table's log entry. Revisions have 31 bits, so that keys of tables do not overlap."""
     return number << 32 | revision
 
 
-def stored_version(path: Path) -> int:
-    """The schema version of the file, 0 when there is none. Nothing is made or changed.
+def read_schema_version(path: Path) -> int:
+    """Return the schema version of the file, 0 if there is none. Nothing is made or changed.
 
-    Raises StoreIncompatible for a file that this version cannot use.
+    Raise StoreIncompatible for a file that this version cannot use.
     """
     if not path.exists():
         return 0
     db = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
     try:
         db.execute("BEGIN")
-        return _check_version(db, path)
+        return _read_version(db, path)
     except sqlite3.DatabaseError as error:
         raise StoreIncompatible(f"{path} cannot be read as a database: {error}") from error
     finally:
         db.close()
 
 
-def open_writer(path: Path, patience: float) -> sqlite3.Connection:
-    """A connection that writes, to a database made ready for this version.
+def open_writer(path: Path, busy_timeout: float) -> sqlite3.Connection:
+    """Return a connection that writes, and bring the schema of the database up to date.
 
-    `patience` is how many seconds to wait for locks that other processes hold. Raises StoreIncompatible for a database
-    that is not this store's or newer than it, sqlite3.Error when it cannot be opened or written.
+    Wait up to `busy_timeout` seconds for locks of other processes. Raise StoreIncompatible for a database of another
+    program or with a newer schema, sqlite3.Error if it cannot be opened or written.
     """
-    db = _connect(path, patience)
+    db = _connect(path, busy_timeout)
     try:
         db.execute("BEGIN")
-        _check_version(db, path)
+        _read_version(db, path)
         db.execute("ROLLBACK")
-        # Two processes that open a new file at once may refuse each other the change to WAL, without waiting.
-        mode = patiently(lambda: db.execute("PRAGMA journal_mode = WAL").fetchone()[0], patience)
+        # Two processes that open a new file at once may get an error here without waiting.
+        mode = retry_while_busy(lambda: db.execute("PRAGMA journal_mode = WAL").fetchone()[0], busy_timeout)
         if mode != "wal":
-            raise StoreIncompatible(f"{path} lies where SQLite cannot keep a write-ahead log")
+            raise StoreIncompatible(f"SQLite cannot keep a write-ahead log beside {path}")
         db.execute("PRAGMA synchronous = FULL")
         db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         db.execute("PRAGMA secure_delete = OFF")
         db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         db.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
-        db.execute("PRAGMA busy_timeout = 0")  # from here on `patiently` does the waiting
-        begin(db, patience)
-        version = _check_version(db, path)
-        if version == 0:
-            for statement in _SCHEMA.split(";"):
-                db.execute(statement)
-            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        for added in range(max(version, 1) + 1, SCHEMA_VERSION + 1):
-            for statement in _ADDED[added]:
-                db.execute(statement)
-        # Written each time: SQLite lets a transaction begin on a read-only file and finds out at the first write.
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        db.execute("PRAGMA busy_timeout = 0")  # from here on `retry_while_busy` does the waiting
+        begin(db, busy_timeout)
+        _update_schema(db, _read_version(db, path))
         db.execute("COMMIT")
     except BaseException as error:
         db.close()
@@ -155,9 +146,9 @@ def open_writer(path: Path, patience: float) -> sqlite3.Connection:
     return db
 
 
-def open_reader(path: Path, patience: float) -> sqlite3.Connection:
-    """A connection that only reads, to a database that `open_writer` made ready. Raises sqlite3.Error."""
-    db = _connect(path, patience)
+def open_reader(path: Path, busy_timeout: float) -> sqlite3.Connection:
+    """Return a connection that only reads, after `open_writer`. Raise sqlite3.Error if it cannot be opened."""
+    db = _connect(path, busy_timeout)
     try:
         db.execute("PRAGMA query_only = ON")
         db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
@@ -167,50 +158,61 @@ def open_reader(path: Path, patience: float) -> sqlite3.Connection:
     return db
 
 
-def begin(db: sqlite3.Connection, patience: float) -> None:
-    """Start a transaction that may write. Raises sqlite3.Error when another process keeps the lock for too long."""
-    roll_back(db)  # a rollback that failed is owed
-    patiently(lambda: db.execute("BEGIN IMMEDIATE"), patience)
+def begin(db: sqlite3.Connection, busy_timeout: float) -> None:
+    """Start a transaction that may write. Raise sqlite3.Error if another process keeps the lock for too long."""
+    roll_back(db)  # in case an earlier rollback failed
+    retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE"), busy_timeout)
 
 
 def roll_back(db: sqlite3.Connection) -> None:
-    """Undo the transaction, if there is one. Raises sqlite3.Error when that cannot be done yet."""
+    """Undo the transaction, if there is one. Raise sqlite3.Error if that cannot be done yet."""
     if db.in_transaction:
         db.execute("ROLLBACK")
 
 
-def patiently(attempt: Callable[[], T], patience: float) -> T:
-    """Call until the answer is not that the database is locked, for `patience` seconds; then let that error out."""
-    deadline = time.monotonic() + patience
+def retry_while_busy(attempt: Callable[[], T], timeout: float) -> T:
+    """Call until the database is not locked, and return the result. Raise the error after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
     while True:
         try:
             return attempt()
         except sqlite3.OperationalError as error:
-            if not is_busy(error) or time.monotonic() >= deadline:
+            is_busy = primary_code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+            if not is_busy or time.monotonic() >= deadline:
                 raise
-        time.sleep(random.uniform(_SHORTEST_NAP, _LONGEST_NAP))  # noqa: S311 (no secret)
+        time.sleep(random.uniform(_SHORTEST_SLEEP, _LONGEST_SLEEP))  # noqa: S311 (no secret)
 
 
 def primary_code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code, 0 when the error does not come from SQLite itself."""
+    """Return SQLite's primary result code, 0 if the error does not come from SQLite itself."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
 
 
-def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another connection's lock was in the way."""
-    return primary_code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
-def _connect(path: Path, patience: float) -> sqlite3.Connection:
-    # Threads have a connection by turns, never at once.
-    # As a URI no file name has a meaning of its own, such as ":memory:".
+def _connect(path: Path, busy_timeout: float) -> sqlite3.Connection:
+    # Threads take turns with a connection. In a URI no file name is special, such as ":memory:".
     uri = f"file:{quote(str(path.absolute()))}?mode=rwc"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience, check_same_thread=False)
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=busy_timeout, check_same_thread=False)
 
 
-def _check_version(db: sqlite3.Connection, path: Path) -> int:
-    """The schema version of the database, 0 when it is empty. For a transaction: others may be making the schema."""
+def _update_schema(db: sqlite3.Connection, version: int) -> None:
+    """Bring the schema from this version to the newest, within a transaction."""
+    if version == 0:
+        for statement in _SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    for added in range(max(version, 1) + 1, SCHEMA_VERSION + 1):
+        for statement in _ADDED[added]:
+            db.execute(statement)
+    # Written each time: SQLite starts a transaction on a read-only file, and fails at the first write only.
+    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _read_version(db: sqlite3.Connection, path: Path) -> int:
+    """Return the schema version of the database, 0 if it is empty, within a transaction: others may be creating it.
+
+    Raise StoreIncompatible for a database that this version cannot use.
+    """
     (version,) = db.execute("PRAGMA user_version").fetchone()
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (objects,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()

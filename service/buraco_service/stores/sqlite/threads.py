@@ -1,7 +1,7 @@
-"""The threads of the SQLite store: one connection each, and jobs in batches.
+"""The threads of the SQLite store: each has one connection and runs jobs in batches.
 
 Jobs that arrive together share a transaction. For writes this is group commit: one fsync makes the whole batch durable.
-The event loop hears of a batch in one call, so that a busy store costs it few interruptions.
+A batch is delivered in one callback of the event loop, so that a busy store interrupts it seldom.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from buraco_service.stores.sqlite.schema import roll_back
 
 T = TypeVar("T")
 
-MOST_JOBS = 128
-"""Jobs in one transaction. It bounds how long the first of them waits for the last."""
+MAX_BATCH = 128
+"""The most jobs in one transaction, which bounds how long the first of them waits for the last."""
 
 
 class Job(Generic[T]):
-    """One call on the thread's connection, and the future that waits for it."""
+    """A function to call with the thread's connection, and the future of its result."""
 
     __slots__ = ("call", "error", "future", "on_success", "quick", "result", "transaction")
 
@@ -47,15 +47,15 @@ class Job(Generic[T]):
         self.error: Exception | None = None
 
     def run(self, db: sqlite3.Connection) -> None:
-        """Call, and note what came of it. Errors that are not the job's own answer go through."""
+        """Call, and keep the result or the StoreError. Raise any other error, which may concern the whole batch."""
         try:
             self.result, self.error = self.call(db), None
         except StoreError as error:
             self.error = error
 
     def deliver(self) -> None:
-        """Tell those who wait. Runs on the event loop; nobody may wait any more."""
-        # Who asked goes on before anybody else hears of it: what it remembers of its change spares the others a read.
+        """Settle the future, which may be cancelled. Runs on the event loop."""
+        # The caller goes on before any subscriber: the copy it caches spares the others a read.
         if not self.future.done():
             if self.error is None:
                 self.future.set_result(self.result)  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ class Job(Generic[T]):
 
 
 class DatabaseThread(ABC):
-    """A thread that owns one connection. All methods are for the event loop that started it."""
+    """A thread that owns one connection. All public methods are for the event loop that started it."""
 
     def __init__(self, name: str, path: Path, connect: Callable[[Path], sqlite3.Connection]) -> None:
         self._path = path
@@ -76,13 +76,13 @@ class DatabaseThread(ABC):
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._stopping = False
         self._db: sqlite3.Connection | None = None
-        self._gathered: list[Job[Any]] = []
+        self._pending: list[Job[Any]] = []
         self._queue: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
         # A daemon: a process that forgets to close its store can still end. Nothing acknowledged is lost by that.
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
 
     async def start(self) -> None:
-        """Open the connection. Raises what opening it raised, trouble with the database as StoreUnavailable."""
+        """Open the connection. Raise what opening it raised, and StoreUnavailable for trouble with the database."""
         self._thread.start()
         try:
             await self._opened
@@ -98,16 +98,16 @@ class DatabaseThread(ABC):
         transaction: bool = True,
         quick: bool = False,
     ) -> asyncio.Future[T]:
-        """Run the call on the connection, inside a transaction unless told otherwise.
+        """Run the call on the connection, by default inside a transaction.
 
-        `quick`: it reads and writes few rows, so that the event loop may run it where the thread's kind does so.
-        `on_success` is called with the result even if nobody waits for the future any more.
+        `quick`: it reads and writes few rows, so that the writer's thread may leave it to the event loop.
+        `on_success` is called with the result even if the future is cancelled.
         The future raises what the call raised. A call raises StoreError only before it changes anything.
         """
         if self._stopping:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._gather(Job(call, future, on_success, transaction, quick))
+        self._enqueue(Job(call, future, on_success, transaction, quick))
         return future
 
     async def stop(self) -> None:
@@ -122,40 +122,39 @@ class DatabaseThread(ABC):
     def _run_batch(self, db: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> None:
         """Give every job its result or error."""
 
-    def _gather(self, job: Job[Any]) -> None:
-        if not self._gathered:
+    def _enqueue(self, job: Job[Any]) -> None:
+        if not self._pending:
             # All tasks that are ready now get to submit first; then the thread is woken once.
-            self._loop.call_soon(self._hand_over)
-        self._gathered.append(job)
+            self._loop.call_soon(self._dispatch)
+        self._pending.append(job)
 
-    def _hand_over(self) -> None:
-        if self._gathered:
-            self._queue.put(self._gathered)
-            self._gathered = []
+    def _dispatch(self) -> None:
+        if self._pending:
+            self._queue.put(self._pending)
+            self._pending = []
 
     def _finish(self) -> None:
-        """Have the thread end after what was submitted."""
-        self._hand_over()
+        """Make the thread end after what was submitted."""
+        self._dispatch()
         self._queue.put(None)
 
     def _deliver(self, jobs: Sequence[Job[Any]]) -> None:
-        """Tell those who wait. Runs on the event loop."""
         for job in jobs:
             job.deliver()
 
     def _main(self) -> None:
         try:
             db = self._db = self._connect(self._path)
-        except Exception as error:  # noqa: BLE001 (it is raised where the thread is started)
-            self._tell(_fail, self._opened, self._translated(error))
+        except Exception as error:  # noqa: BLE001 (`start` raises it)
+            self._call_loop(_settle, self._opened, self._as_store_error(error))
             return
-        self._tell(_succeed, self._opened)
+        self._call_loop(_settle, self._opened)
         try:
             self._work(db)
         finally:
             with contextlib.suppress(sqlite3.Error):
                 db.close()
-            self._tell(_succeed, self._ended)
+            self._call_loop(_settle, self._ended)
 
     def _work(self, db: sqlite3.Connection) -> None:
         more = True
@@ -163,33 +162,33 @@ class DatabaseThread(ABC):
             jobs = self._queue.get()
             if jobs is None:
                 return
-            while len(jobs) < MOST_JOBS and not self._queue.empty():
+            while len(jobs) < MAX_BATCH and not self._queue.empty():
                 next_jobs = self._queue.get()
                 if next_jobs is None:
                     more = False
                     break
                 jobs += next_jobs
-            for first in range(0, len(jobs), MOST_JOBS):
-                batch = jobs[first : first + MOST_JOBS]
+            for first in range(0, len(jobs), MAX_BATCH):
+                batch = jobs[first : first + MAX_BATCH]
                 try:
                     self._run_batch(db, batch)
                 except Exception as error:  # noqa: BLE001 (the thread has to outlive any job)
                     for job in batch:
-                        job.error = self._translated(error)
-                if not self._tell(self._deliver, batch):
+                        job.error = self._as_store_error(error)
+                if not self._call_loop(self._deliver, batch):
                     return
 
-    def _translated(self, error: Exception) -> Exception:
-        """Return the error as callers see it: trouble with the database is StoreUnavailable, a mistake stays itself."""
-        away = (sqlite3.OperationalError, MemoryError)  # the latter is how Python passes on that SQLite has none left
-        if isinstance(error, away) or type(error) in {sqlite3.DatabaseError, sqlite3.InternalError}:
-            unavailable = StoreUnavailable(f"SQLite: {self._path}: {str(error) or 'out of memory'}")
-            unavailable.__cause__ = error
-            return unavailable
+    def _as_store_error(self, error: Exception) -> Exception:
+        """Return StoreUnavailable for trouble with the database, and a programming error unchanged."""
+        unavailable = (sqlite3.OperationalError, MemoryError)  # MemoryError: SQLite ran out of memory
+        if isinstance(error, unavailable) or type(error) in {sqlite3.DatabaseError, sqlite3.InternalError}:
+            store_error = StoreUnavailable(f"SQLite: {self._path}: {str(error) or 'out of memory'}")
+            store_error.__cause__ = error
+            return store_error
         return error
 
-    def _tell(self, callback: Callable[..., None], *arguments: Any) -> bool:
-        """Have the event loop call back; False when it is closed, so that nobody is there any more."""
+    def _call_loop(self, callback: Callable[..., None], *arguments: Any) -> bool:
+        """Have the event loop call back. Return False if it is closed, so that nobody waits any more."""
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:
@@ -201,7 +200,7 @@ class ReaderThread(DatabaseThread):
     """Runs jobs that only read. A batch sees one state of the database, not older than its youngest job."""
 
     def _run_batch(self, db: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> None:
-        roll_back(db)  # a rollback that failed is owed
+        roll_back(db)  # in case an earlier rollback failed
         db.execute("BEGIN")
         try:
             for job in jobs:
@@ -210,11 +209,10 @@ class ReaderThread(DatabaseThread):
             roll_back(db)
 
 
-def _succeed(future: asyncio.Future[None]) -> None:
-    if not future.done():
+def _settle(future: asyncio.Future[None], error: Exception | None = None) -> None:
+    if future.done():
+        return
+    if error is None:
         future.set_result(None)
-
-
-def _fail(future: asyncio.Future[None], error: Exception) -> None:
-    if not future.done():
+    else:
         future.set_exception(error)

@@ -1,14 +1,15 @@
 #!lua
--- Takes a table one revision on. Everything is decided before the first write.
+-- Write the next revision of a table. Everything is decided before the first write.
 -- KEYS: table, log, requests, order, names, ages, owned, records (see keys.py).
--- ARGV: table id, expected revision, request id or '', state, status, now, entry, answer, last entry that may go,
---       channel, requests kept, prune step, seconds of an age step, highest revision, then deal and payload by turns.
+-- ARGV: table id, expected revision, request id or '', state, status, now, entry, answer,
+--       last revision whose log entry may be dropped, channel, answers kept, prune step, seconds per hour,
+--       highest revision, then deal and payload in turn.
 local found = redis.call('HMGET', KEYS[1], 'revision', 'status', 'updated', 'start', 'owner')
 if not found[1] then
     return {'missing'}
 end
-local remembers = ARGV[3] ~= ''
-if remembers then
+local has_request = ARGV[3] ~= ''
+if has_request then
     local answer = redis.call('HGET', KEYS[3], ARGV[3])
     if answer then
         return {'remembered', answer}
@@ -19,14 +20,14 @@ if found[1] ~= ARGV[2] then
 end
 local current = tonumber(found[1])
 if current >= tonumber(ARGV[14]) then
-    return {'worn out'}
+    return {'exhausted'}
 end
 local revision = current + 1
 
 redis.call('HSET', KEYS[1], 'revision', revision, 'state', ARGV[4], 'updated', ARGV[6])
 redis.call('RPUSH', KEYS[2], ARGV[7])
 redis.call('RPUSH', KEYS[4], ARGV[3])
-if remembers then
+if has_request then
     redis.call('HSET', KEYS[3], ARGV[3], revision .. ':' .. ARGV[8])
 end
 if found[2] ~= ARGV[5] then
@@ -38,8 +39,8 @@ if found[2] ~= ARGV[5] then
         redis.call('ZADD', KEYS[7], 0, found[5] .. '\0' .. ARGV[5] .. '\0' .. ARGV[1])
     end
 end
-local step = tonumber(ARGV[13])
-if math.floor(tonumber(found[3]) / step) ~= math.floor(tonumber(ARGV[6]) / step) then
+local hour = tonumber(ARGV[13])
+if math.floor(tonumber(found[3]) / hour) ~= math.floor(tonumber(ARGV[6]) / hour) then
     redis.call('ZADD', KEYS[6], ARGV[6], ARGV[1])
 end
 for i = 15, #ARGV, 2 do
@@ -47,10 +48,10 @@ for i = 15, #ARGV, 2 do
 end
 
 local start = tonumber(found[4])
-local going = math.min(tonumber(ARGV[9]), current) - start + 1
-if going >= tonumber(ARGV[12]) then
-    redis.call('LTRIM', KEYS[2], going, -1)
-    redis.call('HSET', KEYS[1], 'start', start + going)
+local count = math.min(tonumber(ARGV[9]), current) - start + 1
+if count >= tonumber(ARGV[12]) then
+    redis.call('LTRIM', KEYS[2], count, -1)
+    redis.call('HSET', KEYS[1], 'start', start + count)
 end
 if revision % tonumber(ARGV[12]) == 0 then
     local old = redis.call('LLEN', KEYS[4]) - tonumber(ARGV[11])

@@ -1,5 +1,5 @@
 #!lua
--- Writes a table with revision 1, unless there is one.
+-- Write a table with revision 1, unless there is one.
 -- KEYS: table, log, requests, order, names, ages, owned (see keys.py).
 -- ARGV: table id, request id or '', state, status, now, entry, answer, channel, owner or ''.
 if redis.call('EXISTS', KEYS[1]) == 1 then
@@ -15,7 +15,7 @@ redis.call('RPUSH', KEYS[2], ARGV[6])
 if ARGV[2] ~= '' then
     redis.call('HSET', KEYS[3], ARGV[2], '1:' .. ARGV[7])
 end
-redis.call('RPUSH', KEYS[4], '')  -- remembered as long as the table is there
+redis.call('RPUSH', KEYS[4], '')  -- its answer is kept as long as the table
 redis.call('ZADD', KEYS[5], 0, '\0' .. ARGV[1], 0, ARGV[4] .. '\0' .. ARGV[1])
 redis.call('ZADD', KEYS[6], ARGV[5], ARGV[1])
 if ARGV[9] ~= '' then

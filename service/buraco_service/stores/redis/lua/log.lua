@@ -1,5 +1,6 @@
 #!lua flags=no-writes
--- KEYS: table, log. ARGV: the revision after which entries are wanted, how many.
+-- Read log entries.
+-- KEYS: table, log. ARGV: the revision after which to read, limit.
 local found = redis.call('HMGET', KEYS[1], 'revision', 'start')
 if not found[1] then
     return {'missing'}

@@ -1,4 +1,4 @@
 #!lua
--- Writes nothing, but is refused by a server that would refuse a write.
+-- Write nothing, but be refused by a server that would refuse a write.
 -- KEYS: any key of the bucket.
 return 1

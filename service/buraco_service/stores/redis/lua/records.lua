@@ -1,5 +1,6 @@
 #!lua flags=no-writes
--- KEYS: table, records. ARGV: the deal after which records are wanted, how many.
+-- Read records.
+-- KEYS: table, records. ARGV: the deal after which to read, limit.
 if redis.call('EXISTS', KEYS[1]) == 0 then
     return {'missing'}
 end

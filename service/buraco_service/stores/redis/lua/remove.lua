@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Removes a table whole if it was not written since a time; else puts right what the order of ages says of it.
--- Answers the request for which an earlier version created it, or ''.
+-- Remove a table that was not written since a time, or correct its age in the index.
+-- Return the request for which an earlier version created it, '' if there is none, false if nothing was removed.
 -- KEYS: table, log, requests, order, names, ages, owned, records. ARGV: table id, the time, channel.
 local found = redis.call('HMGET', KEYS[1], 'updated', 'status', 'owner', 'request')
 if not found[1] then

@@ -1,4 +1,4 @@
-"""What the codec remembers takes no more memory than is counted for it."""
+"""What the codec caches takes no more memory than is counted for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from buraco.v1 import deal_pb2
 from buraco_codec import sides, views
-from buraco_codec.remembering import FORMS
+from buraco_codec.caching import SERIALISED
 from buraco_codec.snapshots import snapshot_bytes, snapshot_to_pb
 from buraco_codec.views import view_bytes
 from buraco_rules import PRESETS, BuracoKind, Meld, MeldKind, RuleSet, Side, view_of
@@ -23,27 +23,27 @@ CACHES = (sides.side_field, views._side_field, stored._settled_fields)
 
 
 @pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
-def test_forms_of_sides(rules: RuleSet) -> None:
-    """Sides with their forms take no more than is counted, at any point of a deal."""
-    FORMS.clear()
+def test_serialised_sides(rules: RuleSet) -> None:
+    """Serialised sides take no more than is counted, at any point of a deal."""
+    SERIALISED.clear()
     for deal, _ in playout(rules, 4, 1):
         snapshot_bytes(deal)
         view_bytes(view_of(deal, 0))
-    assert 0 < size_of(CACHES) <= FORMS.taken <= FORMS.most
+    assert 0 < size_of(CACHES) <= SERIALISED.used_bytes <= SERIALISED.max_bytes
 
 
-def test_forms_of_tables() -> None:
+def test_serialised_tables() -> None:
     """Tables take no more than is counted, with long names in any script and a rule set of their own."""
-    FORMS.clear()
+    SERIALISED.clear()
     for number in range(50):
         rules = replace(PRESETS[0], id=f"house-{number}", display_name="House rules " * 8)
         seats = [Seat(chr(0x1F0A1 + seat) * 64, f"{number:031}{seat}", 1.0, bytes([number]) * 32) for seat in range(4)]
         serialise_table(TableValue(f"{number:032}", rules, tuple(seats), 0, 0, 1.0, 1.0, SEED, seeded_by_creator=True))
-    assert 0 < size_of(CACHES) <= FORMS.taken <= FORMS.most
+    assert 0 < size_of(CACHES) <= SERIALISED.used_bytes <= SERIALISED.max_bytes
 
 
 def test_sides_as_read() -> None:
-    """A side takes no more than `remembered` says, though it has as many melds as there can be."""
+    """A side takes no more than `cached_by_bytes` says, though it has as many melds as there can be."""
     melds = [Meld(MeldKind.RUN, (1, 2, 3), 1, None, BuracoKind.NONE, False)] * 36
     message = deal_pb2.Side()
     message.ParseFromString(sides.side_field(Side(tuple(melds)))[3:])

@@ -1,6 +1,6 @@
-"""Figures of what happens often, in plain numbers that only the event loop changes: every call pays for them.
+"""Cheap counters and histograms for what happens on every call: plain numbers that only the event loop changes.
 
-A counter or histogram of the library takes 1 to 3 microseconds, half of them for a lock that nobody needs here.
+A counter or histogram of prometheus_client takes 1 to 3 microseconds, half of them for a lock that is not needed here.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ GrpcType = Literal["UNARY", "CLIENT_STREAM", "SERVER_STREAM", "BIDI_STREAM", "un
 # Seconds. Calls take 0.2 ms to some 10 ms; streams live for minutes.
 _CALL_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0)
 OTHER = "other"
-_MOST_SERIES = 512
+_MAX_SERIES = 512
 _EXPECTED_CODES = ("OK", "INTERNAL", "UNAVAILABLE")
 
 
 class Durations:
-    """How often something took how many seconds. `bounds` grow."""
+    """One series of a histogram of seconds. `bounds` are ascending."""
 
     __slots__ = ("_bounds", "_counts", "_sum")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
-        # How many were up to each bound but over the one before, and over the last.
+        # One count for each bucket, not cumulated; the last is for values over the last bound.
         self._counts = [0] * (len(bounds) + 1)
         self._sum = 0.0
 
     def observe(self, seconds: float) -> None:
-        """Counts something that took so long."""
+        """Count one duration."""
         self._sum += seconds
         self._counts[bisect_left(self._bounds, seconds)] += 1
 
-    def show(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
-        """Adds a series with these labels to what is shown: how many were at most each bound, and their sum."""
+    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
+        """Add a series with these labels to an exported family."""
         bounds = [*map(floatToGoString, self._bounds), "+Inf"]
         family.add_metric(labels, list(zip(bounds, accumulate(self._counts), strict=True)), self._sum)
 
 
 class MethodMetrics:
-    """The figures of one RPC."""
+    """The numbers of one RPC."""
 
     __slots__ = ("durations", "handled", "labels", "received", "sent", "started")
 
@@ -56,24 +56,24 @@ class MethodMetrics:
         self.started = 0
         self.received = 0
         self.sent = 0
-        # By the name of the status code. What alerts look for is there from the start: a rate needs a sample before.
+        # By the name of the status code. Codes that alerts read exist from the start: a rate needs an earlier sample.
         self.handled = defaultdict(int, dict.fromkeys(_EXPECTED_CODES, 0))
         self.durations = Durations(_CALL_BUCKETS)
 
-    def finished(self, code: str, seconds: float) -> None:
-        """Counts a call that ended with the status of this name, after so many seconds."""
+    def observe_end(self, code: str, seconds: float) -> None:
+        """Count a call that ended with the status code of this name, after so many seconds."""
         self.handled[code] += 1
         self.durations.observe(seconds)
 
 
-class Calls(Collector):
-    """Shows the figures of all RPCs under their usual names, when somebody looks."""
+class CallCollector(Collector):
+    """Exports the numbers of all RPCs under the usual names of gRPC metrics."""
 
     def __init__(self) -> None:
         self.methods: dict[tuple[str, str, str], MethodMetrics] = {}
 
     def collect(self) -> Iterable[Metric]:
-        """Called for each scrape, from the thread that answers it."""
+        """Return the families. Each scrape calls it, from the thread that answers."""
         rpc = ("grpc_type", "grpc_service", "grpc_method")
         started = CounterMetricFamily("grpc_server_started", "Calls begun.", labels=rpc)
         handled = CounterMetricFamily("grpc_server_handled", "Calls ended, by status code.", labels=(*rpc, "grpc_code"))
@@ -88,12 +88,12 @@ class Calls(Collector):
             sent.add_metric(method.labels, method.sent)
             for code, count in tuple(method.handled.items()):
                 handled.add_metric((*method.labels, code), count)
-            method.durations.show(seconds, method.labels)
+            method.durations.add_to(seconds, method.labels)
         return started, handled, seconds, received, sent
 
 
 class LabelledCounts(Collector):
-    """A counter. Past so many sets of label values, all further ones are counted under "other"."""
+    """A counter with labels. From 512 series on, new label values are counted under "other"."""
 
     def __init__(self, name: str, text: str, labels: Sequence[str]) -> None:
         self._name = name
@@ -102,14 +102,14 @@ class LabelledCounts(Collector):
         self._counts: dict[tuple[str, ...], int] = {}
 
     def add(self, *labels: str, count: int = 1) -> None:
-        """Counts so many more under these values of the labels."""
+        """Add to the count under these label values."""
         counts = self._counts
-        if labels not in counts and len(counts) >= _MOST_SERIES:
+        if labels not in counts and len(counts) >= _MAX_SERIES:
             labels = (OTHER,) * len(labels)
         counts[labels] = counts.get(labels, 0) + count
 
     def collect(self) -> Iterable[Metric]:
-        """Called for each scrape, from the thread that answers it."""
+        """Return the family. Each scrape calls it, from the thread that answers."""
         family = CounterMetricFamily(self._name, self._text, labels=self._labels)
         for labels, count in tuple(self._counts.items()):
             family.add_metric(labels, count)
@@ -126,12 +126,12 @@ class LabelledDurations(Collector):
         self._durations = defaultdict(lambda: Durations(bounds), {value: Durations(bounds) for value in expected})
 
     def observe(self, label: str, seconds: float) -> None:
-        """Counts something under the label's value that took so many seconds."""
+        """Count one duration under this label value."""
         self._durations[label].observe(seconds)
 
     def collect(self) -> Iterable[Metric]:
-        """Called for each scrape, from the thread that answers it."""
+        """Return the family. Each scrape calls it, from the thread that answers."""
         family = HistogramMetricFamily(self._name, self._text, labels=[self._label])
         for label, durations in tuple(self._durations.items()):
-            durations.show(family, [label])
+            durations.add_to(family, [label])
         return [family]

@@ -1,4 +1,4 @@
-"""All that a service says of a table."""
+"""All answers of a service about a table."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from tests.service.table_server import bearing
 
 
-async def said_of(tables: pb_grpc.TableServiceStub, table_id: str, tokens: Sequence[str]) -> dict[str, Any]:
-    """The table, its records, its view for everybody and for each token's seat, and the moves of each."""
+async def read_answers(tables: pb_grpc.TableServiceStub, table_id: str, tokens: Sequence[str]) -> dict[str, Any]:
+    """Return the table, its records, its view for everybody and for each token's seat, and the legal moves of each."""
     views, moves = [], []
     for metadata in ((), *map(bearing, tokens)):
         views.append(await tables.GetView(pb.TableServiceGetViewRequest(table_id=table_id), metadata=metadata))
