@@ -12,14 +12,14 @@ from buraco_codec.caching import SERIALISED
 from buraco_codec.snapshots import snapshot_bytes, snapshot_to_pb
 from buraco_codec.views import view_bytes
 from buraco_rules import PRESETS, BuracoKind, Meld, MeldKind, RuleSet, Side, view_of
-from buraco_service.tables import changes, stored
-from buraco_service.tables.state import Seat
-from buraco_service.tables.stored import encode
+from buraco_service.tables import stored
+from buraco_service.tables.state import Seat, TableValue
+from buraco_service.tables.stored import serialise_table
 from tests.memory import size_of
 from tests.rules.playouts import playout
 from tests.service.table_server import SEED
 
-CACHES = (sides.side_field, views._side_field, stored._settled)
+CACHES = (sides.side_field, views._side_field, stored._settled_fields)
 
 
 @pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
@@ -37,11 +37,8 @@ def test_serialised_tables() -> None:
     SERIALISED.clear()
     for number in range(50):
         rules = replace(PRESETS[0], id=f"house-{number}", display_name="House rules " * 8)
-        table = changes.opened(
-            f"{number:032}", rules, 4, target_score=0, stake=0, now=1.0, master_seed=SEED, seeded_by_creator=True
-        )
         seats = [Seat(chr(0x1F0A1 + seat) * 64, f"{number:031}{seat}", 1.0, bytes([number]) * 32) for seat in range(4)]
-        encode(table._replace(seats=tuple(seats)))
+        serialise_table(TableValue(f"{number:032}", rules, tuple(seats), 0, 0, 1.0, 1.0, SEED, seeded_by_creator=True))
     assert 0 < size_of(CACHES) <= SERIALISED.used_bytes <= SERIALISED.max_bytes
 
 

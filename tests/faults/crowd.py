@@ -21,7 +21,7 @@ from buraco_codec.moves import move_from_pb
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_rules import Deal, DrawStock, Move, RuleSet, match_result, next_match
 from buraco_service.stores.urls import open_store
-from buraco_service.tables.stored import decode
+from buraco_service.tables.stored import parse_table
 from tests.faults.history import FINISHED, Call, Done, Entry, History, Refused, Sighting, find_problems
 from tests.faults.replicas import Replica
 from tests.service.scripts import dealt, short_rules
@@ -271,7 +271,7 @@ async def find_stored_problems(store_url: str, games: Sequence[tuple[Game, Seque
     found = []
     for game, never_made in games:
         stored = await store.load(game.table_id)
-        table = decode(stored.state, stored.revision)
+        table = parse_table(stored.state, stored.revision)
         entries = [
             _entry(entry.revision, table_pb2.StoredEntry.FromString(entry.payload))
             for entry in await store.read_log(game.table_id, game.history.start, 10_000)

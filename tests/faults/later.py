@@ -11,7 +11,6 @@ import os
 from google.protobuf.message import Message
 
 from buraco_codec import fields
-from buraco_service.tables.state import TableValue
 
 LATER = b"\xc2\x3e\x05later"
 """Field 1000, which no version has: its number and kind, its length, its value."""
@@ -25,20 +24,11 @@ def _knows_all(message: Message) -> bool:
 def _store_more_in(where: str) -> None:
     fields.has_unknown_fields = _knows_all
     # Imported only now: modules that have imported these by name would use this version's.
-    from buraco_service.tables import entries, stored
+    from buraco_service.tables import repository
 
-    encoded, payload = stored.encode, entries.Entry.payload
-
-    def encode(table: TableValue) -> bytes:
-        return encoded(table) + LATER
-
-    def payload_and_more(self: entries.Entry) -> bytes:
-        return payload(self) + LATER
-
-    if where == "tables":
-        stored.encode = encode
-    else:
-        entries.Entry.payload = payload_and_more  # type: ignore[method-assign]
+    name = {"tables": "serialise_table", "entries": "serialise_entry"}[where]
+    serialise = getattr(repository, name)
+    setattr(repository, name, lambda *values: serialise(*values) + LATER)
 
 
 if __name__ == "__main__":

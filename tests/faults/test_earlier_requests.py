@@ -18,7 +18,8 @@ from buraco_codec.moves import move_from_pb
 from buraco_service.requests import normalise_uuid
 from buraco_service.stores.base import KEPT_ANSWERS, Commit
 from buraco_service.tables import changes, earlier
-from buraco_service.tables.stored import decode, encode
+from buraco_service.tables.entries import make_entry, serialise_entry
+from buraco_service.tables.stored import parse_table, serialise_table
 from tests.faults.earlier import places
 from tests.service.refusals import refused
 from tests.service.table_server import PATIENCE, Metadata, Player, Replica, bearing, join_raw, new_id, serving
@@ -184,10 +185,10 @@ async def test_request_at_an_earlier_replica(replica: Replica) -> None:
     answer.table.seats.add(seat=1, player_name="Ada")
     await replica.store.commit(
         Commit(
-            *(table.id, table.revision, encode(change.table._replace(request_ids_bound_since=0)), "waiting"),
+            *(table.id, table.revision, serialise_table(change.table._replace(request_ids_bound_since=0)), "waiting"),
             *(
                 table.updated_at,
-                change.entry.payload(),
+                serialise_entry(make_entry(change), change),
                 f"join:{normalise_uuid(request_id)}",
                 answer.SerializeToString(),
             ),
@@ -229,5 +230,5 @@ async def test_dropped_entry(replica: Replica) -> None:
 )
 def test_how_long_they_are_asked_for(since: int, revision: int, expected: bool) -> None:
     """Tables of this version have no such answers, and others have them until they would be dropped."""
-    table = decode(places.load_tables()[0].state, revision)
-    assert earlier.may_remember(table._replace(request_ids_bound_since=since)) is expected
+    table = parse_table(places.load_tables()[0].state, revision)
+    assert earlier.has_earlier_answers(table._replace(request_ids_bound_since=since)) is expected

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from buraco_notation import NotationError, format_position, parse_position, parse_record
 from buraco_service.errors import ApiError
 from buraco_service.observing import logs
-from buraco_service.tables.stored import CorruptTable, decode, encode
+from buraco_service.tables.stored import CorruptTable, parse_table, serialise_table
 from tests.fuzz import corpus
 from tests.fuzz.breaking import broken_bytes, broken_text
 from tests.service.table_server import serving
@@ -92,12 +92,12 @@ def fuzz(
 def read_table(data: bytes) -> str:
     """A stored table is read, or is corrupt; what is read can be written and read again."""
     try:
-        table = decode(data, 1)
+        table = parse_table(data, 1)
     except CorruptTable:
         return "corrupt"
     except ApiError as refusal:
         return refusal.reason
-    assert decode(encode(table), 1) == table
+    assert parse_table(serialise_table(table), 1) == table
     return "read"
 
 

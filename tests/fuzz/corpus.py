@@ -26,7 +26,7 @@ from buraco_rules import (
     record_deal,
 )
 from buraco_service.tables.state import Seat, TableState, TableValue
-from buraco_service.tables.stored import encode
+from buraco_service.tables.stored import serialise_table
 from tests.rules.playouts import playout
 
 TABLE_ID: Final = "0123456789abcdef0123456789abcdef"
@@ -49,7 +49,7 @@ def stored_tables() -> tuple[bytes, ...]:
     """Tables as a store keeps them."""
     seats = tuple(Seat(f"player {number}", f"token {number}", 1.0, b"entropy") for number in range(4))
     return tuple(
-        encode(
+        serialise_table(
             TableValue(
                 TABLE_ID,
                 deal.rules,

@@ -1,4 +1,4 @@
-"""A stream for logs that tells when something is written to it."""
+"""A stream for logs that notifies of what is written to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Announcing(io.StringIO):
         self.written = asyncio.Event()
 
     def write(self, text: str) -> int:
-        """Takes text and says so."""
+        """Keep the text, and notify."""
         self.written.set()
         return super().write(text)
 
@@ -32,7 +32,7 @@ class Announcing(io.StringIO):
         return [line for line in found if event in (None, line["event"])]
 
     async def wait_for(self, enough: Callable[[], bool], patience: float = PATIENCE) -> None:
-        """Returns once what is logged is enough."""
+        """Return once what is logged is enough."""
         async with asyncio.timeout(patience):
             while not enough():
                 self.written.clear()

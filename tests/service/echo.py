@@ -32,7 +32,7 @@ class Echo:
         self.request_ids: list[str] = []
 
     def register(self, server: GrpcServer) -> None:
-        """Adds the service to a server."""
+        """Add the service to a server."""
         read, write = StringValue.FromString, StringValue.SerializeToString
         single, from_one, from_many, both = (
             grpc.unary_unary_rpc_method_handler,
@@ -63,11 +63,11 @@ class Echo:
         return request.value
 
     async def say(self, request: StringValue, context: Context) -> StringValue:
-        """Answers with the request."""
+        """Answer with the request."""
         return StringValue(value=self._take(request))
 
     async def hang(self, request: StringValue, context: Context) -> StringValue:
-        """Answers when released."""
+        """Answer when released."""
         try:
             self.hanging.set()
             self.hung.release()
@@ -77,15 +77,15 @@ class Echo:
             self.ended.set()
 
     async def abort(self, request: StringValue, context: Context) -> StringValue:
-        """Sends a status of its own."""
+        """Send a status of its own."""
         await context.abort(grpc.StatusCode.DATA_LOSS, "by hand")
 
     async def wrong(self, request: StringValue, context: Context) -> Any:
-        """Answers with something that is no message."""
+        """Answer with something that is no message."""
         return 42
 
     async def spell(self, request: StringValue, context: Context) -> AsyncIterator[StringValue]:
-        """Answers letter by letter; after a "…" it waits."""
+        """Answer letter by letter; after a "…" it waits."""
         try:
             for letter in self._take(request):
                 if letter == "…":
@@ -95,11 +95,11 @@ class Echo:
             self.ended.set()
 
     async def join(self, requests: AsyncIterator[StringValue], context: Context) -> StringValue:
-        """Answers with all requests together."""
+        """Answer with all requests together."""
         return StringValue(value="".join([self._take(request) async for request in requests]))
 
     async def chat(self, requests: AsyncIterator[StringValue], context: Context) -> AsyncIterator[StringValue]:
-        """Answers each request."""
+        """Answer each request."""
         async for request in requests:
             yield StringValue(value=self._take(request))
 

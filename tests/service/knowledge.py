@@ -1,4 +1,4 @@
-"""What a receiver may know, told independently of the code that redacts: every card sent has to be accounted for."""
+"""What a receiver may know, decided independently of the code that redacts: every card sent has to be accounted for."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def contained(message: Message, path: str = "") -> Iterator[tuple[str, str, list
 
 
 class Watched:
-    """The truth of one table, revision by revision, and what may be told of it."""
+    """The truth of one table, revision by revision, and what may be sent of it."""
 
     def __init__(self) -> None:
         self.tables: dict[int, TableValue] = {}

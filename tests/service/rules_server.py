@@ -1,26 +1,24 @@
-"""RulesService on a real server, what its refusals say, and ways to spoil a message."""
+"""RulesService on a real server, and ways to spoil a message."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import grpc
 import grpc.aio
-import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
-from google.rpc import error_details_pb2, status_pb2
 
 from buraco.v1 import card_pb2, event_pb2, rules_service_pb2_grpc
 from buraco_codec.events import event_bytes, redacted_event
 from buraco_rules import PRESETS
 from buraco_rules.events import Event
-from buraco_service.access.admission import Limits
 from buraco_service.access.api_keys import ApiKeys
+from buraco_service.access.limits import Limits
 from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.calls import Calls
 from buraco_service.serving.grpc_server import GrpcServer
@@ -36,7 +34,7 @@ class Served(NamedTuple):
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[Served]:
-    """RulesService, at a free port of the loopback."""
+    """Serve RulesService at a free port of the loopback."""
     metrics = Metrics([preset.id for preset in PRESETS], "test")
     server: Any = GrpcServer(Calls(metrics, Limits(), ApiKeys()), (("grpc.so_reuseport", 0),))
     rules_service_pb2_grpc.add_RulesServiceServicer_to_server(RulesServicer(metrics), server)
@@ -47,37 +45,6 @@ async def serving() -> AsyncIterator[Served]:
             yield Served(rules_service_pb2_grpc.RulesServiceStub(channel), metrics)
     finally:
         await server.stop(None)
-
-
-class Refusal(NamedTuple):
-    """What a refusal says."""
-
-    code: str
-    reason: str
-    fields: dict[str, str]
-    """What is wrong, by field path, in the order in which it is told."""
-
-
-async def refusal(call: Awaitable[Any]) -> Refusal:
-    """How a call is refused."""
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await call
-    return refusal_of(caught.value)
-
-
-def refusal_of(error: grpc.aio.AioRpcError) -> Refusal:
-    """What an error says, which must have the one form of all errors."""
-    details = dict(error.trailing_metadata() or ())["grpc-status-details-bin"]
-    status = status_pb2.Status.FromString(bytes(details))
-    info = error_details_pb2.ErrorInfo()
-    assert status.details[0].Unpack(info)
-    assert info.domain == "buraco"
-    request = error_details_pb2.BadRequest()
-    for detail in status.details:
-        detail.Unpack(request)
-    return Refusal(
-        error.code().name, info.reason, {fault.field: fault.description for fault in request.field_violations}
-    )
 
 
 def event_to_pb(event: Event) -> event_pb2.Event:

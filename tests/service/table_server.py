@@ -29,7 +29,7 @@ from buraco_service.serving.server import BuracoServer
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.state import TableValue
-from buraco_service.tables.stored import decode
+from buraco_service.tables.stored import parse_table
 
 PATIENCE: Final = 60.0
 """Seconds after which a test gives up; nothing takes so long that goes right."""
@@ -58,7 +58,7 @@ class Replica(NamedTuple):
     async def table(self, table_id: str) -> TableValue:
         """The truth: the table as it is stored."""
         stored = await self.store.load(table_id)
-        return decode(stored.state, stored.revision)
+        return parse_table(stored.state, stored.revision)
 
     @contextlib.asynccontextmanager
     async def connected(self, credentials: grpc.ChannelCredentials | None = None) -> AsyncIterator[Replica]:
@@ -276,7 +276,7 @@ class Updates:
         return update.message
 
     async def until(self, revision: int) -> list[Update]:
-        """The messages up to the one that tells of a revision."""
+        """The messages up to the one of a revision."""
         found = [await self.next()]
         while revision_of(found[-1]) != revision:
             assert found[-1] is not END
@@ -342,7 +342,7 @@ async def opened(players: Sequence[Player], **options: Any) -> list[Play]:
 
 
 def revision_of(update: Update) -> int | None:
-    """The revision that a message brings its reader to; None for one that tells nothing new."""
+    """The revision that a message brings its reader to; None for one without news."""
     kind, message = update
     if kind == "state":
         return int(message.table.revision)

@@ -10,9 +10,8 @@ from buraco_bots.report import RecordWrong, replay
 from buraco_codec.moves import move_from_pb
 from buraco_rules import Deal, IllegalMove, Match, apply_for, deal_match, mixed_seed, next_match, server_seed
 from buraco_service.stores.base import Store, TableNotFound
-from buraco_service.tables.changes import entropies
 from buraco_service.tables.state import TableState, TableValue
-from buraco_service.tables.stored import CorruptTable, decode
+from buraco_service.tables.stored import CorruptTable, parse_table
 from tests.soak.ledger import Acknowledged, Ledger
 
 _PAGE = 500
@@ -49,7 +48,7 @@ async def audit(store: Store, ledger: Ledger) -> Findings:
         findings.tables += 1
         try:
             stored = await store.load(table_id)
-            table = decode(stored.state, stored.revision)
+            table = parse_table(stored.state, stored.revision)
             made = await _history(store, table)
         except TableNotFound:
             findings.lost_tables += 1
@@ -104,7 +103,7 @@ async def _history(store: Store, table: TableValue) -> list[Made]:
         made += [(move.seat, move.move.SerializeToString(deterministic=True)) for move in record.moves]
     if table.state is not TableState.FINISHED:
         match = next_match(deal) if deal is not None else Match(target_score=table.target_score, starter=-1)
-        seed = mixed_seed(server_seed(table.master_seed, match.deal_number), entropies(table))
+        seed = mixed_seed(server_seed(table.master_seed, match.deal_number), table.entropies)
         deal, _ = deal_match(table.rules, len(table.seats), seed, match)
         for entry in await _entries(store, table):
             for move in entry.moves:

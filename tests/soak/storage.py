@@ -105,7 +105,7 @@ async def _play(tables: Tables, seated: _Seated, stage: _Stage) -> int:
     """Play up to the stage, and return the number of moves."""
     total = made = in_turn = deal_number = 0
     turn = -1
-    while (table := await tables.get(seated.id)).state is TableState.PLAYING and table.deal is not None:
+    while (table := await tables.repository.get(seated.id)).state is TableState.PLAYING and table.deal is not None:
         if table.deal.match.deal_number != deal_number:
             deal_number, made, turn = table.deal.match.deal_number, 0, -1
         if stage.reached(table, made):

@@ -13,7 +13,7 @@ from buraco_codec.moves import move_to_pb
 from buraco_rules import deal_match
 from buraco_service.stores.base import Commit, Store
 from buraco_service.stores.urls import open_store
-from buraco_service.tables.stored import decode, encode
+from buraco_service.tables.stored import parse_table, serialise_table
 from tests.service.scripts import SeatTurn, dealt, played, short_rules
 from tests.service.usecases import NOW, UseCases
 from tests.soak.audit import audit
@@ -90,10 +90,10 @@ async def test_lost_table_is_found(kept: Kept) -> None:
 async def test_state_without_history_is_found(kept: Kept) -> None:
     """A table whose state does not follow from its moves is unsound."""
     stored = await kept.store.load(kept.table_id)
-    table = decode(stored.state, stored.revision)
+    table = parse_table(stored.state, stored.revision)
     assert table.deal is not None
     other, _ = deal_match(RULES, 2, bytes(32), table.deal.match)
-    state = encode(table._replace(deal=other))
+    state = serialise_table(table._replace(deal=other))
     await kept.store.commit(Commit(kept.table_id, stored.revision, state, stored.status, NOW, b"", None, b""))
     findings = await audit(kept.store, kept.ledger)
     assert findings.unsound == 1

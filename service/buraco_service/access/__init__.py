@@ -1,1 +1,1 @@
-"""Who is let in, and as whom: limits, API keys, seat tokens, certificates."""
+"""Who is admitted, and as whom: limits, API keys, seat tokens, certificates."""

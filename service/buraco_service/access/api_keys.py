@@ -1,7 +1,7 @@
 """API keys: which programs may create tables and use the RulesService, where not everybody may.
 
-A caller sends its secret as metadata `x-api-key`. The service keeps a hash of each secret, and calls a caller by the
-key's name: in logs, in the count of its tables, and as the peer whose watches and requests are limited together.
+A caller sends its secret as metadata `x-api-key`. The service keeps a hash of each secret. The key's name identifies
+the caller in logs, in the count of its tables, and as the peer whose watches and requests are limited together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from buraco_service.errors import ApiError
 
 API_KEY_HEADER: Final = "x-api-key"
 MIN_API_SECRET_BYTES: Final = 16
-_LONGEST_SECRET: Final = 1024
+_MAX_SECRET_BYTES: Final = 1024
 _KEYED_SERVICE: Final = "/buraco.v1.RulesService/"
 _KEYED_METHOD: Final = "/buraco.v1.TableService/CreateTable"
 
@@ -32,41 +32,41 @@ class ApiKeyMissing(ApiError):
 
 
 class ApiKeyInvalid(ApiError):
-    """The key sent is none of the service's, or there are several (UNAUTHENTICATED, API_KEY_INVALID)."""
+    """The key is unknown, or the call has several (UNAUTHENTICATED, API_KEY_INVALID)."""
 
     def __init__(self) -> None:
         super().__init__(grpc.StatusCode.UNAUTHENTICATED, "API_KEY_INVALID", "the API key is not valid")
 
 
 class ApiKey(NamedTuple):
-    """A key by its name and the SHA-256 of its secret."""
+    """A key: its name and the SHA-256 of its secret."""
 
     name: str
     digest: bytes
 
     @classmethod
     def of(cls, name: str, secret: bytes) -> Self:
-        """The key with this secret. Secrets are long and random, so that a plain hash hides them."""
+        """Return the key with this secret. Secrets are long and random, so that a plain hash hides them."""
         return cls(name, hashlib.sha256(secret).digest())
 
 
 class ApiKeys:
-    """The keys of one server; none: everybody may do everything, and keys that are sent are not looked at."""
+    """The keys of one server. Without any, everybody may do everything, and keys that are sent are ignored."""
 
     def __init__(self, keys: Iterable[ApiKey] = ()) -> None:
         self._keys = tuple(keys)
 
     def replace(self, keys: Iterable[ApiKey]) -> None:
-        """These count from the next call on. A server with keys stays one: no keys at all are a ValueError."""
+        """Use these keys from the next call on. Raise ValueError for none: a server with keys must not become open."""
         fresh = tuple(keys)
         if not fresh:
             raise ValueError("at least one API key is needed")
         self._keys = fresh
 
     def admit(self, path: str, metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
-        """The name of the key that a call of this path carries; None for a call without, where it may come so.
+        """Return the name of the key of a call of this path, or None if it has none and needs none.
 
-        Raises ApiKeyMissing, and ApiKeyInvalid also for calls that could do without a key.
+        Raise ApiKeyMissing, or ApiKeyInvalid, also for calls that need no key.
         """
         if not self._keys:
             return None
@@ -82,11 +82,11 @@ class ApiKeys:
 
     def _name_of(self, sent: str | bytes) -> str | None:
         secret = sent.encode() if isinstance(sent, str) else sent
-        if len(secret) > _LONGEST_SECRET:
+        if len(secret) > _MAX_SECRET_BYTES:
             return None
         digest = hashlib.sha256(secret).digest()
         found = None
-        # All are compared, each in constant time: how long it takes tells nothing.
+        # All are compared, each in constant time: the time reveals nothing.
         for key in self._keys:
             if hmac.compare_digest(key.digest, digest):
                 found = key.name

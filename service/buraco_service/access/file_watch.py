@@ -1,4 +1,4 @@
-"""Files that are read again when they change: certificates and keys that are exchanged while the service runs."""
+"""Files that are read again when they change: certificates and keys that are replaced while the service runs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Stamp: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
 class WatchedFiles:
     """Some files that belong together, and what reads them.
 
-    They are looked at by inode, size and time of change, through links: where Kubernetes exchanges the link to a
-    folder of secrets, all of them change at once.
+    A change shows in inode, size or time, through links: when Kubernetes replaces the link to a folder of secrets, all
+    of them change at once.
     """
 
     def __init__(self, what: str, paths: Iterable[Path], read: Callable[[], None]) -> None:
-        """`what` names them in the log. `read` raises an exception, whose text is logged, for files it cannot use.
+        """Read the files; `what` names them in the log. `read` raises for files it cannot use, which is logged later.
 
-        They are read at once, after the first look at them, so that no change is missed.
+        The first stamp is taken before they are read, so that no change is missed.
         """
         self._what = what
         self._paths = tuple(paths)
@@ -31,14 +31,14 @@ class WatchedFiles:
         read()
         self._log = logs.get_logger()
 
-    async def look(self) -> None:
-        """Reads them if they changed. Files that cannot be used are told once, and what was read before stays."""
+    async def reload_if_changed(self) -> None:
+        """Read the files if they changed. Log once if they cannot be used; what was read before stays in use."""
         # On other threads: a file system may be slow, and the loop has calls to answer.
         stamp = await asyncio.to_thread(self._stamp)
         if stamp == self._seen:
             return
         problem = await asyncio.to_thread(self._problem)
-        # Exchanged while they were read: what was read may be a mixture. The next look reads them once more.
+        # Replaced while they were read: what was read may be a mixture. The next time they are read once more.
         if stamp != await asyncio.to_thread(self._stamp):
             return
         self._seen = stamp
@@ -48,7 +48,7 @@ class WatchedFiles:
             self._log.error("changed files cannot be used, those before are kept", what=self._what, cause=problem)
 
     def _problem(self) -> str | None:
-        """Reads the files; why they cannot be used, if so."""
+        """Read the files; return why they cannot be used, or None if they can."""
         try:
             self._read()
         except Exception as error:  # noqa: BLE001 - whatever the files hold, the service goes on
@@ -59,12 +59,12 @@ class WatchedFiles:
         return tuple([_stamp(path) for path in self._paths])
 
 
-async def follow(watched: Sequence[WatchedFiles], interval: float) -> None:
-    """Looks at the files every `interval` seconds until cancelled."""
+async def watch(watched: Sequence[WatchedFiles], interval: float) -> None:
+    """Reload changed files every `interval` seconds until cancelled; return at once if there are none."""
     while watched:
         await asyncio.sleep(interval)
         for files in watched:
-            await files.look()
+            await files.reload_if_changed()
 
 
 def _stamp(path: Path) -> tuple[int, int, int, int] | None:

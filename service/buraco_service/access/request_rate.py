@@ -7,13 +7,17 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-MOST_PEERS: Final = 10_000
+MAX_PEERS: Final = 10_000
 
 
 class RequestRate:
-    """Buckets that hold `burst` requests and gain `rate` a second. Of the peers, the newest MOST_PEERS are known.
+    """Buckets that hold `burst` requests and gain `rate` a second, for the MAX_PEERS peers heard of last.
 
-    A peer that is forgotten starts anew with a full bucket, as it would after some time anyway.
+    A peer that was dropped starts anew with a full bucket, as it would after some time anyway.
+
+    >>> rate = RequestRate(2, burst=1, clock=lambda: 0)
+    >>> rate.take("192.0.2.7"), rate.take("192.0.2.7")
+    (0.0, 0.5)
     """
 
     def __init__(self, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -23,14 +27,14 @@ class RequestRate:
         # What each held, and when; the peer heard of longest ago first.
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def wait_of(self, peer: str) -> float:
-        """Takes a request out of the peer's bucket and returns 0, or else the seconds until there is one."""
+    def take(self, peer: str) -> float:
+        """Take a request out of the peer's bucket and return 0; if it is empty, return the seconds until it is not."""
         now = self._clock()
         held, at = self._buckets.get(peer, (self._burst, now))
         held = min(self._burst, held + (now - at) * self.rate)
         wait = 0.0 if held >= 1.0 else (1.0 - held) / self.rate
         self._buckets[peer] = (held if wait else held - 1.0, now)
         self._buckets.move_to_end(peer)
-        if len(self._buckets) > MOST_PEERS:
+        if len(self._buckets) > MAX_PEERS:
             self._buckets.popitem(last=False)
         return wait

@@ -22,11 +22,10 @@ from buraco_service.errors import ApiError
 ISSUER = "buraco"
 ALGORITHM = "HS256"
 MIN_SECRET_BYTES = 32
-# Ours take under 400 characters. Refusing longer ones first keeps strangers from having us parse large
-# tokens.
+# Ours take under 400 characters. Longer ones are refused before they are parsed.
 MAX_TOKEN_LENGTH = 2048
 # 3 KiB each at most, 12 MiB together.
-_REMEMBERED_TOKENS = 4096
+_MAX_CACHED = 4096
 _CLAIMS = ("iss", "tbl", "seat", "jti", "iat", "exp")
 
 
@@ -56,13 +55,13 @@ class SigningKey:
             raise ValueError(f"a signing key needs at least {MIN_SECRET_BYTES} bytes")
 
 
-def random_key() -> SigningKey:
-    """A key that nobody else has: its tokens are void once this process has ended."""
+def make_random_key() -> SigningKey:
+    """Return a key that nobody else has: its tokens are void once this process has ended."""
     return SigningKey(f"random-{secrets.token_hex(4)}", secrets.token_bytes(MIN_SECRET_BYTES))
 
 
 class SeatClaims(NamedTuple):
-    """What a verified token says. Times are whole seconds since the epoch."""
+    """The claims of a verified token. Times are whole seconds since the epoch."""
 
     table_id: str
     seat: int
@@ -74,7 +73,7 @@ class SeatClaims(NamedTuple):
 
 
 class _KeySet:
-    """The keys of one time, and what they have proven. Never changed: a new one takes its place."""
+    """The keys in use, with the tokens that they have proven. It is replaced, never changed."""
 
     def __init__(self, keys: Sequence[SigningKey]) -> None:
         if not keys:
@@ -83,8 +82,8 @@ class _KeySet:
         self._secrets = {key.kid: key.secret for key in keys}
         if len(self._secrets) != len(keys):
             raise ValueError("two signing keys have the same kid")
-        # Only the proof is remembered. Expiry depends on the time of the call and is checked each time.
-        self.proven = lru_cache(maxsize=_REMEMBERED_TOKENS)(self._prove)
+        # Only the proof is cached. Expiry depends on the time of the call and is checked each time.
+        self.prove = lru_cache(maxsize=_MAX_CACHED)(self._prove)
 
     def _prove(self, token: str) -> SeatClaims:
         try:
@@ -106,18 +105,14 @@ class _KeySet:
         except (jwt.PyJWTError, KeyError, TypeError, ValueError):
             # From None: the cause may quote the token.
             raise TokenInvalid from None
-        table_id, seat, token_id = claims["tbl"], claims["seat"], claims["jti"]
-        issued_at, expires_at = claims["iat"], claims["exp"]
-        texts = (table_id, token_id)
+        found = SeatClaims(claims["tbl"], claims["seat"], claims["jti"], claims["iat"], claims["exp"], kid)
         # `type` and not isinstance: true is no seat.
-        if any(type(text) is not str for text in texts) or any(
-            type(n) is not int for n in (seat, issued_at, expires_at)
-        ):
+        if [type(claim) for claim in found[:5]] != [str, int, str, int, int]:
             raise TokenInvalid
-        return SeatClaims(table_id, seat, token_id, issued_at, expires_at, kid)
+        return found
 
     def has(self, kid: str) -> bool:
-        """Whether a key of this name is among them."""
+        """Return True if a key of this name is among them."""
         return kid in self._secrets
 
 
@@ -129,11 +124,14 @@ class SeatTokens:
         self._keys = _KeySet(keys)
 
     def replace_keys(self, keys: Sequence[SigningKey]) -> None:
-        """These count from the next call on: tokens of keys that are not among them are void."""
+        """Use these keys from the next call on: tokens of others are void. Raise ValueError for none, or equal kids."""
         self._keys = _KeySet(keys)
 
     def issue(self, table_id: str, seat: int, token_id: str, now: float) -> str:
-        """The token for one generation of a seat: equal arguments, equal token. `now` in seconds since the epoch."""
+        """Return the token for one generation of a seat, valid from `now` (seconds since the epoch).
+
+        Equal arguments give equal tokens.
+        """
         issued_at = int(now)
         claims = {
             "iss": ISSUER,
@@ -141,37 +139,41 @@ class SeatTokens:
             "seat": seat,
             "jti": token_id,
             "iat": issued_at,
-            "exp": self.end_of(issued_at),
+            "exp": self.expiry_of(issued_at),
         }
         signing = self._keys.signing
         return jwt.encode(claims, signing.secret, ALGORITHM, headers={"kid": signing.kid})
 
-    def end_of(self, issued_at: float) -> int:
-        """When a token issued then ends, both in seconds since the epoch."""
+    def expiry_of(self, issued_at: float) -> int:
+        """Return when a token issued then expires, both in seconds since the epoch."""
         return int(issued_at) + self._ttl
 
     def verify(self, token: str, now: float) -> SeatClaims:
-        """What a token says, if we signed it and it has not expired at `now`; raises TokenInvalid or
-        TokenExpired.
+        """Return the claims of a token that we signed and that has not expired at `now`.
 
-        Whether the generation (`token_id`) still holds the seat only the table knows.
+        Raise TokenInvalid or TokenExpired. Only the table knows whether the generation (`token_id`) still holds the
+        seat.
         """
         if len(token) > MAX_TOKEN_LENGTH:
             raise TokenInvalid
-        claims = self._keys.proven(token)
+        claims = self._keys.prove(token)
         self.check(claims, now)
         return claims
 
     def check(self, claims: SeatClaims, now: float) -> None:
-        """Raises TokenExpired or TokenInvalid once a token that was verified is over, or its key gone."""
+        """Raise TokenExpired or TokenInvalid if a token that was verified has expired, or its key was removed."""
         if now >= claims.expires_at:
             raise TokenExpired
         if not self._keys.has(claims.kid):
             raise TokenInvalid
 
 
-def bearer(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
-    """The token of a call's `authorization: Bearer <token>`; None without the header, TokenInvalid for a bad one."""
+def parse_bearer(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
+    """Return the token of a call's `authorization: Bearer <token>`; None without the header. Raise TokenInvalid.
+
+    >>> parse_bearer([("authorization", "Bearer abc")])
+    'abc'
+    """
     found: str | None = None
     for key, value in metadata or ():
         if key != "authorization":

@@ -1,4 +1,4 @@
-"""TLS of the server: certificates from PEM files, which may be exchanged while it serves."""
+"""TLS of the server: certificates from PEM files, which may be replaced while it serves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import grpc
 
 
 class TlsError(Exception):
-    """The files hold no certificate that can be served with; the message says why, and shows nothing of the key."""
+    """The files hold no certificate that works; the message says why, and shows nothing of the key."""
 
 
 class TlsFiles:
@@ -23,17 +23,17 @@ class TlsFiles:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """All files."""
+        """Return all files."""
         return (self.cert, self.key, *([self.client_ca] if self.client_ca else []))
 
     def read(self) -> Any:
-        """What the files hold, as grpc takes it. Raises TlsError for files that do not make a working certificate.
+        """Return the certificate as grpc takes it. Raise TlsError for files that do not make one that works.
 
-        grpc would find that out at the first handshake, and tell nobody why.
+        grpc would find that out at the first handshake, and would not say why.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
-            # A key that needs a passphrase is refused: nobody is there to type it.
+            # Nobody is there to type a passphrase.
             context.load_cert_chain(self.cert, self.key, password=_no_passphrase)
             authorities = None if self.client_ca is None else self.client_ca.read_bytes()
             if authorities is not None:
@@ -55,7 +55,7 @@ class TlsFiles:
 
 
 class ServerTls:
-    """The credentials of a server whose certificate may change: connections made after a `reload` get the new one."""
+    """The credentials of a server. Connections made after a `reload` get the new certificate."""
 
     def __init__(self, files: TlsFiles) -> None:
         self.files = files
@@ -65,11 +65,11 @@ class ServerTls:
         )
 
     def reload(self) -> None:
-        """Reads the files again. Raises TlsError, and serves on with what there was."""
+        """Read the files again. Raise TlsError if they cannot be used; the certificate in use stays."""
         self._fresh = self.files.read()
 
     def _fetch(self) -> Any:
-        """Called by grpc for each connection, on a thread of its own; None keeps what it has, sessions included."""
+        """Return a new certificate, or None to keep the old one and its sessions; grpc calls it for each connection."""
         fresh, self._fresh = self._fresh, None
         return fresh
 

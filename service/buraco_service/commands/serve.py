@@ -23,7 +23,7 @@ from buraco_service.observing import logs
 from buraco_service.observing.metrics import Metrics
 from buraco_service.observing.tracing import TracingError, create_tracing
 from buraco_service.serving import garbage
-from buraco_service.serving.listening import StartError, ready_file
+from buraco_service.serving.listening import StartError, write_ready_file
 from buraco_service.serving.protection import Protection
 from buraco_service.serving.rules_servicer import RulesServicer
 from buraco_service.serving.server import BuracoServer, OnDrain, Register
@@ -54,8 +54,8 @@ class Application:
 def compose(settings: Settings, metrics: Metrics, store: Store, tokens: SeatTokens) -> Application:
     """Build the services. Nothing else in the program knows them all."""
     rules = RulesServicer(metrics)
-    tables = Tables(store, tokens, metrics, most_owned=settings.max_key_tables, table_ttl=settings.table_ttl)
-    feeds = Feeds(tables, heartbeat=settings.heartbeat, longest=settings.max_stream_age)
+    tables = Tables(store, tokens, metrics, max_owned=settings.max_key_tables, table_ttl=settings.table_ttl)
+    feeds = Feeds(tables, heartbeat=settings.heartbeat, max_age=settings.max_stream_age)
     table = TableServicer(tables, feeds)
     return Application(
         services={
@@ -141,7 +141,7 @@ async def _run(settings: Settings, link: WorkerLink | None) -> None:
     except BaseException:
         await store.close()
         raise
-    garbage.settle()
+    garbage.tune_garbage_collector()
     chores = [
         asyncio.create_task(expire_tables(store, settings.table_ttl)),
         asyncio.create_task(count_tables(metrics, store)),
@@ -150,7 +150,7 @@ async def _run(settings: Settings, link: WorkerLink | None) -> None:
     try:
         if link is not None:
             link.report_ready(metrics.registry)
-        with ready_file(settings.ready_file, server.address, server.metrics_address):
+        with write_ready_file(settings.ready_file, server.address, server.metrics_address):
             crash = await _wait_for_end(server, stop_requested)
     finally:
         for chore in chores:

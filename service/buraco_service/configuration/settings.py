@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from buraco_service.access.admission import Limits
 from buraco_service.access.api_keys import ApiKey
+from buraco_service.access.limits import Limits
 from buraco_service.access.seat_tokens import SigningKey
 from buraco_service.access.tls import TlsError, TlsFiles
 from buraco_service.configuration import kinds

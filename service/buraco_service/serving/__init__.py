@@ -1,1 +1,1 @@
-"""The server: ports, what every call has in common, the two services."""
+"""The server: ports, what every call has in common, and the two services."""

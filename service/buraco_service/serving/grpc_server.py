@@ -1,8 +1,8 @@
-"""A grpc.aio server that accepts calls by itself: no request can end its accept loop, and its end is never silent.
+"""A grpc.aio server that accepts calls by itself: no request can end its accept loop, and a crash is reported.
 
-The accept loop of grpc.aio decodes the path of every call as UTF-8 and ends when it is none: one such request, and the
-server is deaf. Here calls are accepted for each registered method by its name, and all others without their path being
-read. This leans on parts of grpcio that are not public; pyproject.toml allows only versions that the tests have seen.
+The accept loop of grpc.aio decodes the path of every call as UTF-8 and ends if it is not: one such request, and no call
+is accepted any more. Here calls are accepted for each registered method by its name, and all others without reading
+their path. This uses parts of grpcio that are not public; pyproject.toml allows only versions that were tested.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class IncomingCall:
         """Messages read and written through it are bytes."""
 
     async def handle(self, path: str, choose: Callable[[Metadata], Awaitable[Handler | None]]) -> None:
-        """Let the handler that is chosen by the call's metadata handle it; UNIMPLEMENTED where that is None."""
+        """Handle the call by the handler that `choose` returns for its metadata; None means UNIMPLEMENTED."""
         await cygrpc._handle_rpc(path, None, (_Choice(choose),), self._state, self._loop, False)
 
 
 class _Choice:
-    """What grpc asks for a handler, as it would ask an interceptor."""
+    """Gives grpc the handler, in the place of an interceptor."""
 
     __slots__ = ("_choose",)
 
@@ -87,11 +87,11 @@ class GrpcServer:
         self._core.add_registered_method_handlers(handlers)
 
     def add_insecure_port(self, address: str) -> int:
-        """Listen at an address in plain text; return the port. Raise RuntimeError if that cannot be."""
+        """Listen at an address in plain text; return the port. Raise RuntimeError if that fails."""
         return _bound(address, self._core.add_insecure_port(address.encode()))
 
     def add_secure_port(self, address: str, credentials: grpc.ServerCredentials) -> int:
-        """Listen at an address with TLS; return the port. Raise RuntimeError if that cannot be."""
+        """Listen at an address with TLS; return the port. Raise RuntimeError if that fails."""
         return _bound(address, self._core.add_secure_port(address.encode(), credentials))
 
     async def start(self) -> None:
@@ -99,7 +99,7 @@ class GrpcServer:
         await self._core.start()
 
     async def crashed(self) -> BaseException:
-        """Return why calls are no longer accepted, once that is so without `stop`."""
+        """Wait until calls are no longer accepted although nobody stopped the server; return why."""
         return await asyncio.shield(self._core.crash)
 
     async def stop(self, grace: float | None) -> None:
@@ -107,16 +107,16 @@ class GrpcServer:
         seconds (None: at once). May be called again with less.
         """
         if self._core.crash.done() and self._core.is_running():
-            # Begins the end, and raises what ended the accept loop.
+            # Begins the shutdown, and raises what ended the accept loop.
             await asyncio.gather(self._core.shutdown(grace), return_exceptions=True)
         await self._core.shutdown(grace)
 
 
 class _Core(cygrpc.AioServer):  # type: ignore[misc]
-    """The server within grpc.aio, which asks for calls in a way of its own.
+    """The server within grpc.aio, with a loop for each method in place of its accept loop.
 
-    Its loop waits for one future a method. Here each stands for a loop that serves the calls of its method and ends
-    only when no calls are accepted any more, so that the loop outside sees no call.
+    Its own loop waits for one future a method. Here each future ends only when no calls of the method are accepted any
+    more, so that the own loop sees no call.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, options: ChannelOptions, calls: CallHandler) -> None:
@@ -128,7 +128,7 @@ class _Core(cygrpc.AioServer):  # type: ignore[misc]
         self.crash: asyncio.Future[BaseException] = loop.create_future()
 
     def _make_request_call_future(self, method: bytes | None) -> asyncio.Future[None]:
-        # Not the task: whoever cancelled it would free what grpc is still to write the next call into.
+        # Not the task: cancelling it would free the memory into which grpc still writes the next call.
         ended: asyncio.Future[None] = self._event_loop.create_future()
         self._start(self._accept(method, ended))
         return ended

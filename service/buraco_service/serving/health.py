@@ -1,6 +1,6 @@
 """The standard health service: everything is SERVING until the server drains, and NOT_SERVING from then on.
 
-Nothing is shared between watchers: one that does not read holds up neither the others nor the end.
+Watchers share nothing: one that does not read delays neither the others nor the stop.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Health(health_pb2_grpc.HealthServicer):
         self._draining = asyncio.Event()
 
     def drain(self) -> None:
-        """Let everything be NOT_SERVING from now on; watchers get to see it, and their streams end."""
+        """Report NOT_SERVING from now on; watchers get it, and their streams end."""
         self._draining.set()
 
     async def Check(self, request: pb.HealthCheckRequest, context: _Context) -> pb.HealthCheckResponse:
@@ -46,7 +46,7 @@ class Health(health_pb2_grpc.HealthServicer):
         )
 
     async def Watch(self, request: pb.HealthCheckRequest, context: _Context) -> AsyncIterator[pb.HealthCheckResponse]:
-        """Send the status of a service, and that it is NOT_SERVING at the end."""
+        """Yield the status of a service, and NOT_SERVING when the server drains."""
         known = request.service in self._names
         first = self._status() if known else _UNKNOWN
         yield first

@@ -1,4 +1,4 @@
-"""Where the service listens: the ports it takes, and the file that says which they are."""
+"""Where the service listens: its ports, and the file that says which they are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if sys.platform != "win32":
     import resource
 
 _OWN_FILES: Final = 256
-"""Open files that are no connections of callers: store, metrics, logs."""
+"""Open files that are not connections of callers: store, metrics, logs."""
 
 
 class StartError(Exception):
@@ -27,57 +27,61 @@ class StartError(Exception):
 
 
 def check_free(host: str, port: int) -> None:
-    """Raises StartError if nobody could listen there now: grpc tells that, but not why."""
+    """Raise StartError, which says why, if nobody could listen there now; grpc does not say why."""
     try:
-        _listener(host, port).close()
+        _listen(host, port).close()
     except OSError as error:
-        raise StartError(cannot_listen(host, port, _cause(error))) from None
+        raise StartError(describe_listen_error(host, port, _cause(error))) from None
 
 
 @contextlib.contextmanager
-def reserved(host: str, port: int) -> Iterator[int]:
-    """Keeps a port for the processes that share it, whether or not one of them listens; gives its number.
+def reserve_port(host: str, port: int) -> Iterator[int]:
+    """Reserve a port for the processes that share it, whether or not one of them listens; yield its number.
 
-    The port 0 stands for a free one. Connections only go to those who listen. Raises StartError.
+    Port 0 means any free one. Connections go only to processes that listen. Raise StartError.
     """
     check_free(host, port)
     try:
         holder = _bound(host, port)
     except OSError as error:
-        raise StartError(cannot_listen(host, port, _cause(error))) from None
+        raise StartError(describe_listen_error(host, port, _cause(error))) from None
     with holder:
         yield holder.getsockname()[1]
 
 
-def connections_with_room(most: int) -> int:
-    """Return how many connections to take: `most`, or as many as the process may have files open, less its own.
+def limit_connections(maximum: int) -> int:
+    """Return how many connections to accept: `maximum`, or fewer if the process may not open as many files.
 
-    The soft limit of open files is raised as far as that needs: one that is reached makes a server deaf.
+    The soft limit of open files is raised as needed: a server that reaches it accepts no connections any more.
     """
     if sys.platform == "win32":
-        return most
+        return maximum
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = most + _OWN_FILES
+    wanted = maximum + _OWN_FILES
     if resource.RLIM_INFINITY != soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        return max(1, min(most, soft - _OWN_FILES))
-    return most
+        return max(1, min(maximum, soft - _OWN_FILES))
+    return maximum
 
 
-def cannot_listen(host: str, port: int, cause: object) -> str:
-    """What an operator is told when the services get no port."""
-    return f"cannot listen at {joined(host, port)} (--host, --port): {cause}"
+def describe_listen_error(host: str, port: int, cause: object) -> str:
+    """Return the message for an operator when the services get no port."""
+    return f"cannot listen at {format_address(host, port)} (--host, --port): {cause}"
 
 
-def joined(host: str, port: int) -> str:
-    """Host and port in one, as clients write them."""
+def format_address(host: str, port: int) -> str:
+    """Return host and port as clients write them.
+
+    >>> format_address("::1", 50051)
+    '[::1]:50051'
+    """
     bare = host.strip("[]")
     return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"
 
 
 def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> MetricsServer | None:
-    """Serves the metrics, unless the port is -1. Raises StartError."""
+    """Serve the metrics, unless the port is -1. Raise StartError."""
     if port < 0:
         return None
     try:
@@ -88,8 +92,8 @@ def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> MetricsS
 
 
 @contextlib.contextmanager
-def ready_file(path: Path | None, address: str | None, metrics_address: str | None) -> Iterator[None]:
-    """Keeps a file in place that says where the service is. It appears whole or not at all. Raises StartError."""
+def write_ready_file(path: Path | None, address: str | None, metrics_address: str | None) -> Iterator[None]:
+    """Keep a file in place that says where the service listens. It appears as a whole. Raise StartError."""
     if path is None:
         yield
         return
@@ -106,7 +110,7 @@ def ready_file(path: Path | None, address: str | None, metrics_address: str | No
         path.unlink(missing_ok=True)
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     family, address = _resolved(host, port)
     return socket.create_server(address, family=family)
 
@@ -116,7 +120,7 @@ def _bound(host: str, port: int) -> socket.socket:
     holder = socket.socket(family, socket.SOCK_STREAM)
     try:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        # Else the last connections of a single process that served here keep the port for a minute.
+        # Otherwise the last connections of a process that served here keep the port for a minute.
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(address)
     except BaseException:
@@ -132,5 +136,5 @@ def _resolved(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, in
 
 
 def _cause(error: OSError) -> str:
-    # Names that do not resolve have numbers of their own below zero.
+    # Errors of names that do not resolve have numbers below zero.
     return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)

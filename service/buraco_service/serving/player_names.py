@@ -1,4 +1,4 @@
-"""Players' names: what people are called in any script, and emoji, fit to be shown at a table and in a terminal.
+"""Players' names: in any script, with emoji, and fit to be shown at a table and in a terminal.
 
 In the spirit of the Nickname profile of PRECIS (RFC 8266): letters, marks, digits, punctuation, symbols and single
 spaces. What is invisible or changes the direction of a text is refused, except where a script or an emoji is written
@@ -13,7 +13,7 @@ import regex
 MAX_CHARACTERS: Final = 64
 """As people count them: extended grapheme clusters (UAX #29)."""
 MAX_BYTES: Final = 2048
-"""In UTF-8: room for 64 families of emoji, and an end for sequences of joined ones."""
+"""In UTF-8: room for 64 families of emoji, and a bound for sequences of joined ones."""
 
 # U+2800 is the blank among the braille patterns.
 _SPACES: Final = regex.compile(r"[\p{Zs}\u2800]+")
@@ -26,7 +26,7 @@ _FIT: Final = regex.compile(
         \U0001F3F4 [\U000E0030-\U000E0039\U000E0061-\U000E007A]{{3,6}} \U000E007F
         | {_EMOJI} (?:\u200D {_EMOJI})*
         | [0-9\#*] \uFE0F \u20E3
-        # What is visible by itself: no fillers, blank signs, or stand-ins for what could not be read.
+        # What is visible by itself: no fillers, blanks or replacement characters.
         | [[\p{{L}}\p{{N}}\p{{P}}\p{{S}}]--[\p{{DI}}\p{{Cn}}\u2800\uFFFC\uFFFD\U0001D159\U00013441\U00013442]]
         | [ ]
         # Up to six marks on something visible.
@@ -42,12 +42,12 @@ _FIT: Final = regex.compile(
 )
 
 
-def player_name(sent: str) -> str:
-    r"""Return a name as it is kept: composed (NFC), with single spaces inside and none around.
+def normalise_player_name(sent: str) -> str:
+    r"""Return a name in its normal form: composed (NFC), with single spaces inside and none around.
 
     Raise ValueError, which says what is wrong, for a name that cannot be shown.
 
-    >>> player_name("  Zoe\u0308   Q ")
+    >>> normalise_player_name("  Zoe\u0308   Q ")
     'Zoë Q'
     """
     if len(sent.encode()) <= MAX_BYTES:

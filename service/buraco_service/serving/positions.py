@@ -1,7 +1,7 @@
-"""Positions that callers send: read, judged, and remembered.
+"""Positions that callers send: parsed, validated and cached.
 
-A caller sends the same position again to list its moves, to look at it, to play a move; and the next one it sends is
-what it was answered. To read a position and to judge it cost more than to play on from it.
+A caller sends the same position again to list its moves, to look at it, to play a move; and the next one that it sends
+is the one that it got. To parse and to validate a position costs more than to play on from it.
 """
 
 from __future__ import annotations
@@ -14,42 +14,39 @@ from buraco_rules import Deal, ValidationError, deal_problems
 from buraco_service.requests import RequestProblems
 from buraco_service.sized_cache import SizedCache
 
-_MOST: Final = 16 << 20
-"""Bytes: room for about 2,000 positions in play."""
+_MAX_BYTES: Final = 16 << 20
+"""Room for about 2,000 positions in play."""
 _POSITION_SIZE: Final = 2048
 _SIZE_A_BYTE: Final = 14
 """Bytes that a position takes at most, beside those for each byte of its snapshot."""
 
 
 class Positions:
-    """The positions that this process reads; it knows some of them already."""
+    """Reads positions, with those read last in a cache."""
 
     def __init__(self) -> None:
         # By the serialised snapshot.
-        self._known = SizedCache[bytes, Deal](_MOST)
+        self._cache = SizedCache[bytes, Deal](_MAX_BYTES)
 
     def read(self, snapshot: deal_pb2.Snapshot, problems: RequestProblems) -> Deal | None:
-        """The position of a request's `snapshot`; None where it is none, or one that play cannot reach."""
+        """Return the position of a request's `snapshot`. Add problems and return None if play cannot reach it."""
         data = snapshot.SerializeToString()
-        deal = self._known.get(data)
+        deal = self._cache.get(data)
         if deal is None:
-            deal = _judged(snapshot, problems)
+            deal = _validate(snapshot, problems)
             if deal is not None:
-                self._remember(data, deal)
+                self.add(data, deal)
         return deal
 
-    def answered(self, snapshot: bytes, deal: Deal) -> None:
-        """A caller gets this snapshot of a position: likely to come back, and sound as what it came from.
+    def add(self, snapshot: bytes, deal: Deal) -> None:
+        """Cache a position that is valid: one that was read, or that a caller gets and is likely to send.
 
-        `snapshots` writes the fields in the order in which protobuf does, so that `read` will know it.
+        `snapshots` writes the fields in the order in which protobuf does, so that `read` will find it.
         """
-        self._remember(snapshot, deal)
-
-    def _remember(self, data: bytes, deal: Deal) -> None:
-        self._known.put(data, deal, _POSITION_SIZE + _SIZE_A_BYTE * len(data))
+        self._cache.put(snapshot, deal, _POSITION_SIZE + _SIZE_A_BYTE * len(snapshot))
 
 
-def _judged(snapshot: deal_pb2.Snapshot, problems: RequestProblems) -> Deal | None:
+def _validate(snapshot: deal_pb2.Snapshot, problems: RequestProblems) -> Deal | None:
     try:
         deal = deal_from_pb(snapshot)
     except ValidationError as error:

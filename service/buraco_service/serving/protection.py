@@ -1,8 +1,10 @@
-"""What protects a server: its certificate, the keys of its tokens and those of its callers, all kept up to date."""
+"""What protects a server: its certificate, the keys of its tokens and those of its callers, reloaded on change."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from buraco_service.access import file_watch, seat_tokens
 from buraco_service.access.api_keys import ApiKeys
@@ -12,40 +14,32 @@ from buraco_service.access.tls import ServerTls
 from buraco_service.configuration.key_lists import API_KEYS, SIGNING_KEYS
 from buraco_service.configuration.settings import Settings
 
+_T = TypeVar("_T")
+
 
 class Protection:
-    """Made of the settings. Files that they name are watched while `follow` runs.
+    """Certificate and keys by the settings. Files that these name are watched while `watch_files` runs.
 
-    Raises TlsError and ValueError for files that have become unusable since the settings were read.
+    Raise TlsError or ValueError for files that have become unusable since the settings were read.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.tokens = SeatTokens(settings.signing_keys or (seat_tokens.random_key(),), settings.token_ttl)
+        self.tokens = SeatTokens(settings.signing_keys or (seat_tokens.make_random_key(),), settings.token_ttl)
         self.api_keys = ApiKeys(settings.api_keys)
         self.tls: ServerTls | None = None
         self._interval = settings.reload_interval
         self._watched: list[WatchedFiles] = []
-        if settings.signing_keys_file is not None:
-            self._watch_signing_keys(settings.signing_keys_file)
-        if settings.api_keys_file is not None:
-            self._watch_api_keys(settings.api_keys_file)
+        self._watch("signing keys", settings.signing_keys_file, SIGNING_KEYS.read, self.tokens.replace_keys)
+        self._watch("API keys", settings.api_keys_file, API_KEYS.read, self.api_keys.replace)
         if settings.tls != "off":
             files = settings.tls_files()
             self.tls = ServerTls(files)
             self._watched.append(WatchedFiles("certificate", files.paths, self.tls.reload))
 
-    async def follow(self) -> None:
-        """Reads files anew when they change, until cancelled; returns at once if there are none."""
-        await file_watch.follow(self._watched, self._interval)
+    async def watch_files(self) -> None:
+        """Reload files when they change, until cancelled; return at once if there are none."""
+        await file_watch.watch(self._watched, self._interval)
 
-    def _watch_signing_keys(self, path: Path) -> None:
-        def read() -> None:
-            self.tokens.replace_keys(SIGNING_KEYS.read(path))
-
-        self._watched.append(WatchedFiles("signing keys", (path,), read))
-
-    def _watch_api_keys(self, path: Path) -> None:
-        def read() -> None:
-            self.api_keys.replace(API_KEYS.read(path))
-
-        self._watched.append(WatchedFiles("API keys", (path,), read))
+    def _watch(self, what: str, path: Path | None, parse: Callable[[Path], _T], use: Callable[[_T], None]) -> None:
+        if path is not None:
+            self._watched.append(WatchedFiles(what, (path,), lambda: use(parse(path))))

@@ -1,4 +1,4 @@
-"""RulesService over gRPC: pure functions of the request, all of which is judged before anything is done with it."""
+"""RulesService over gRPC: pure functions of the request, which is validated as a whole first."""
 
 import secrets
 from collections import Counter
@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import grpc.aio
 
-from buraco.v1 import deal_pb2, rules_service_pb2_grpc
 from buraco.v1 import rules_service_pb2 as pb
-from buraco_codec import wire
+from buraco.v1 import rules_service_pb2_grpc
 from buraco_codec.cards import cards_from_pb
 from buraco_codec.deals import match_from_pb
 from buraco_codec.events import event_bytes
@@ -20,6 +19,7 @@ from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.scores import score_to_pb
 from buraco_codec.snapshots import snapshot_bytes, snapshot_to_pb
 from buraco_codec.views import view_to_pb
+from buraco_codec.wire import Fields
 from buraco_rules import (
     PRESETS,
     SEED_BYTES,
@@ -52,11 +52,9 @@ MIN_ARRANGED: Final = 3
 MAX_ARRANGED: Final = 15
 """Cards of one ArrangeMeld request; no meld has more."""
 _DRAWN: Final = -1
-"""As the starter: to be drawn from the seed."""
-_LEGAL: Final = pb.ValidateMovesResponse(legal=True).SerializeToString()
-_EVENTS: Final = wire.tag(pb.ValidateMovesResponse.EVENTS_FIELD_NUMBER)
-_SNAPSHOT: Final = wire.tag(pb.ValidateMovesResponse.SNAPSHOT_FIELD_NUMBER)
-_MOVES: Final = wire.tag(pb.RulesServiceListLegalMovesResponse.MOVES_FIELD_NUMBER)
+"""The starter of a match whose starter is to be drawn from the seed."""
+_VALIDATED: Final = Fields(pb.ValidateMovesResponse)
+_LEGAL_MOVES: Final = Fields(pb.RulesServiceListLegalMovesResponse)
 
 
 class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
@@ -88,27 +86,24 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         response.events[0].dealt.commitment = response.commitment
         return response
 
-    # `calls` hands bytes on as they are: a snapshot is put together as such.
+    # `calls` sends bytes as they are: a snapshot is put together as such.
     async def ValidateMoves(  # type: ignore[override]
         self, request: pb.ValidateMovesRequest, context: _Context
     ) -> pb.ValidateMovesResponse | bytes:
         """See the contract."""
         problems = RequestProblems()
-        deal = self._position(request, problems)
-        seat = request.seat
-        _check_seat(seat, request.snapshot, problems)
-        nothing: tuple[Move, ...] = ()
-        moves = problems.collect(lambda: moves_from_pb(request.moves), nothing)
+        deal = self._position(request, problems, request.seat)
+        moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
         if deal is None or problems:
             raise problems.error()
-        return self._played(deal, seat, moves)
+        return self._apply_moves(deal, request.seat, moves)
 
-    def _played(self, deal: DealValue, seat: int, moves: Sequence[Move]) -> pb.ValidateMovesResponse | bytes:
+    def _apply_moves(self, deal: DealValue, seat: int, moves: Sequence[Move]) -> pb.ValidateMovesResponse | bytes:
         rules = deal.rules
-        happened: list[Event] = []
+        events: list[Event] = []
         for index, move in enumerate(moves):
             try:
-                deal, events = apply_for(deal, seat, move)
+                deal, new_events = apply_for(deal, seat, move)
             except IllegalMove as illegal:
                 self._metrics.count_moves(rules.id, "illegal")
                 for violation in illegal.violations:
@@ -117,24 +112,23 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
                 reasons: Untyped = refusal.violations
                 reasons.extend(illegal.violations)
                 return refusal
-            happened += events
+            events += new_events
         self._metrics.count_moves(rules.id, "accepted", len(moves))
         snapshot = snapshot_bytes(deal)
-        self._positions.answered(snapshot, deal)
-        told = [wire.field(_EVENTS, event_bytes(event)) for event in happened]
-        return b"".join([_LEGAL, *told, wire.field(_SNAPSHOT, snapshot)])
+        self._positions.add(snapshot, deal)
+        serialised = [_VALIDATED.events(event_bytes(event)) for event in events]
+        return b"".join([_VALIDATED.legal(True), *serialised, _VALIDATED.snapshot(snapshot)])
 
     async def ListLegalMoves(  # type: ignore[override]
         self, request: pb.RulesServiceListLegalMovesRequest, context: _Context
     ) -> bytes:
         """See the contract."""
         problems = RequestProblems()
-        deal = self._position(request, problems)
-        _check_seat(request.seat, request.snapshot, problems)
+        deal = self._position(request, problems, request.seat)
         if deal is None or problems:
             raise problems.error()
         moves = legal_moves(deal) if request.seat == deal.seat_to_move else []
-        return b"".join([wire.field(_MOVES, move_bytes(move)) for move in moves])
+        return b"".join([_LEGAL_MOVES.moves(move_bytes(move)) for move in moves])
 
     async def ScoreDeal(self, request: pb.ScoreDealRequest, context: _Context) -> pb.ScoreDealResponse:
         """See the contract."""
@@ -149,10 +143,8 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     ) -> pb.RulesServiceGetViewResponse:
         """See the contract."""
         problems = RequestProblems()
-        deal = self._position(request, problems)
         seat = request.seat if request.HasField("seat") else None
-        if seat is not None:
-            _check_seat(seat, request.snapshot, problems)
+        deal = self._position(request, problems, seat)
         if deal is None or problems:
             raise problems.error()
         return pb.RulesServiceGetViewResponse(view=view_to_pb(view_of(deal, seat)))
@@ -177,22 +169,22 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
             reasons.extend(why_not_laid(rules, None, cards, None))
         return response
 
-    def _position(self, request: Untyped, problems: RequestProblems) -> DealValue | None:
-        """The position of a request; None where there is none, or one that play cannot reach."""
+    def _position(self, request: Untyped, problems: RequestProblems, seat: int | None = None) -> DealValue | None:
+        """Return the position of a request, for a seat of it if one is given. Add problems and return None if there is
+        none, or one that play cannot reach.
+        """
         if not request.HasField("snapshot"):
             problems.add("snapshot", "must be given")
             return None
-        return self._positions.read(request.snapshot, problems)
-
-
-def _check_seat(seat: int, snapshot: deal_pb2.Snapshot, problems: RequestProblems) -> None:
-    seats = snapshot.seats
-    if seats in (2, 4):  # otherwise that is the fault
-        problems.check("seat", seat < seats, f"a seat, 0 to {seats - 1}, not {seat}")
+        deal = self._positions.read(request.snapshot, problems)
+        seats = request.snapshot.seats
+        if seat is not None and seats in (2, 4):
+            problems.check("seat", seat < seats, f"a seat, 0 to {seats - 1}, not {seat}")
+        return deal
 
 
 def _requested_match(request: pb.DealRequest, problems: RequestProblems) -> Match:
-    """The match to deal for. A starter that is not given is to be drawn."""
+    """Return the match to deal for. A starter that is not given is to be drawn."""
     seats = request.seats if request.seats in (2, 4) else 4
     starter = request.starter if request.HasField("starter") else _DRAWN
     if not request.HasField("match"):
@@ -207,7 +199,7 @@ def _requested_match(request: pb.DealRequest, problems: RequestProblems) -> Matc
 def _cards_to_arrange(
     request: pb.ArrangeMeldRequest, rules: RuleSet | None, problems: RequestProblems
 ) -> tuple[int, ...]:
-    """The cards of a request: cards of the rule set's deck, as many as a meld may have."""
+    """Return the cards of a request: cards of the rule set's deck, as many as a meld may have."""
     count = len(request.cards)
     if not MIN_ARRANGED <= count <= MAX_ARRANGED:
         problems.add("cards", f"{MIN_ARRANGED} to {MAX_ARRANGED} cards, not {count}")

@@ -1,4 +1,4 @@
-"""A grpc.aio server with all that belongs around the services: health, reflection, metrics, an orderly end."""
+"""The server around the services: ports, health, reflection, metrics, a graceful stop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
-from buraco_service.access.admission import MESSAGE_HEADROOM
+from buraco_service.access.limits import MESSAGE_HEADROOM
 from buraco_service.configuration.settings import Settings
 from buraco_service.observing import logs
 from buraco_service.observing.metrics import Metrics
@@ -21,10 +21,10 @@ from buraco_service.serving.grpc_server import GrpcServer
 from buraco_service.serving.health import Health
 from buraco_service.serving.listening import (
     StartError,
-    cannot_listen,
     check_free,
-    connections_with_room,
-    joined,
+    describe_listen_error,
+    format_address,
+    limit_connections,
     serve_metrics,
 )
 from buraco_service.serving.protection import Protection
@@ -34,24 +34,24 @@ Register: TypeAlias = Callable[[Any], None]
 """Registers a servicer with a server."""
 OnDrain: TypeAlias = Callable[[], Awaitable[None]]
 
-# Calls and streams of one connection beyond those that a peer may have: those about to be refused with a proper answer.
+# Calls and streams of one connection beyond those that a peer may have: they are refused with a proper answer.
 _HEADROOM = 256
-# For TLS, and for the beginning of HTTP/2.
+# For TLS and the first frames of HTTP/2.
 _HANDSHAKE_TIMEOUT_MS = 10_000
 _KEEPALIVE_MS = 30_000
 _KEEPALIVE_TIMEOUT_MS = 10_000
-# Seconds that the last answers get to reach their callers once no call is served any more; and between looks at that.
+# Seconds that the last answers have to reach their callers once no call is served any more, and between checks of that.
 _LAST_ANSWERS = 2.0
-_LOOK = 0.1
+_CHECK_INTERVAL = 0.1
 # Clients may ping this often; more is taken for an attack.
-_LEAST_PING_MS = 10_000
+_MIN_PING_INTERVAL_MS = 10_000
 
 
 class BuracoServer:
     """One server. `services` maps the full name of each service to the function that registers its servicer.
 
-    The server owns the store from the start on: it closes it when it stops. With `shared_port` other processes
-    may serve on the same port: the kernel spreads the connections over them.
+    The server closes the store when it stops. With `shared_port` other processes may serve on the same port: the kernel
+    spreads the connections over them.
     """
 
     def __init__(
@@ -73,15 +73,13 @@ class BuracoServer:
         self._store = store
         self._services = dict(services)
         self._on_drain = tuple(on_drain)
-        # What is served, by full name.
         names = (*self._services, health.SERVICE_NAME)
         self._names = (*names, reflection.SERVICE_NAME) if settings.reflection else names
         self._health = Health(self._names)
         self._calls = Calls(metrics, settings.limits(), self._protection.api_keys, tracing)
         self._server: GrpcServer | None = None
         self._metrics_server: MetricsServer | None = None
-        # What goes on beside the calls.
-        self._chores: list[asyncio.Task[None]] = []
+        self._background: list[asyncio.Task[None]] = []
         self._stopping = False
         self._stopped = False
         self._log = logs.get_logger()
@@ -89,8 +87,8 @@ class BuracoServer:
         self.metrics_address: str | None = None
 
     async def start(self) -> int:
-        """Binds the ports and serves. Returns the port of the services; raises StartError."""
-        server = self._made()
+        """Bind the ports and serve. Return the port of the services. Raise StartError."""
+        server = self._make_server()
         self._register(server)
         port = self._bind(server)
         try:
@@ -100,9 +98,9 @@ class BuracoServer:
             raise
         await server.start()
         self._server = server
-        self._chores = [
+        self._background = [
             asyncio.create_task(self._metrics.observe_loop_lag()),
-            asyncio.create_task(self._protection.follow()),
+            asyncio.create_task(self._protection.watch_files()),
             asyncio.create_task(self._calls.end_overdue()),
         ]
         self._log.info(
@@ -115,22 +113,22 @@ class BuracoServer:
         )
         return port
 
-    def _made(self) -> GrpcServer:
+    def _make_server(self) -> GrpcServer:
         limits = self._settings.limits()
         return GrpcServer(
             self._calls,
             (
-                # Otherwise a second server starts happily on a taken port and steals half of the connections.
+                # Otherwise a second server starts without an error on a taken port and takes half of the connections.
                 ("grpc.so_reuseport", int(self._shared_port)),
                 ("grpc.max_receive_message_length", MESSAGE_HEADROOM * limits.max_message_bytes),
                 ("grpc.max_concurrent_streams", limits.max_peer_calls + limits.max_peer_watches + _HEADROOM),
-                ("grpc.max_allowed_incoming_connections", connections_with_room(self._settings.max_connections)),
+                ("grpc.max_allowed_incoming_connections", limit_connections(self._settings.max_connections)),
                 ("grpc.server_handshake_timeout_ms", _HANDSHAKE_TIMEOUT_MS),
                 ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
                 ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
                 ("grpc.keepalive_permit_without_calls", 1),
-                ("grpc.http2.min_ping_interval_without_data_ms", _LEAST_PING_MS),
-                *_ages(self._settings),
+                ("grpc.http2.min_ping_interval_without_data_ms", _MIN_PING_INTERVAL_MS),
+                *_age_options(self._settings),
             ),
         )
 
@@ -148,12 +146,12 @@ class BuracoServer:
             check_free(host, port)
         try:
             if self._protection.tls is None:
-                bound = server.add_insecure_port(joined(host, port))
+                bound = server.add_insecure_port(format_address(host, port))
             else:
-                bound = server.add_secure_port(joined(host, port), self._protection.tls.credentials)
+                bound = server.add_secure_port(format_address(host, port), self._protection.tls.credentials)
         except RuntimeError as error:
-            raise StartError(cannot_listen(host, port, error)) from None
-        self.address = joined(host, bound)
+            raise StartError(describe_listen_error(host, port, error)) from None
+        self.address = format_address(host, bound)
         return bound
 
     def _serve_metrics(self) -> None:
@@ -163,15 +161,15 @@ class BuracoServer:
             self.metrics_address = f"{host}:{self._metrics_server.port}"
 
     async def crashed(self) -> BaseException:
-        """Return why the server takes no calls any more, once that is so without `stop`."""
+        """Wait until the server accepts no calls any more although nobody stopped it; return why."""
         assert self._server is not None, "started before"
         return await self._server.crashed()
 
     async def stop(self, grace: float | None = None) -> None:
-        """Stops in order: tells health watchers and table watchers, lets calls finish (`grace` seconds at most, else
-        drain_grace), closes everything.
+        """Drain and close everything: health and table watchers are notified, and calls may finish.
 
-        A second call while the first is under way cuts the calls off that are still running.
+        That takes at most `grace` seconds (None: the setting drain_grace). A second call meanwhile cancels the calls
+        that still run.
         """
         if self._stopping:
             if self._server is not None and not self._stopped:
@@ -183,51 +181,55 @@ class BuracoServer:
         self._log.info("stopping", grace=grace)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace
-        self._health.drain()
-        for tell in self._on_drain:
-            try:
-                async with asyncio.timeout_at(deadline):
-                    await tell()
-            except Exception:  # noqa: BLE001 - whatever fails, the rest is to be stopped
-                self._log.exception("watchers were not told")
+        await self._drain(deadline)
         if self._server is not None:
-            await self._last_calls(self._server, deadline)
-        for chore in self._chores:
-            chore.cancel()
-        await asyncio.gather(*self._chores, return_exceptions=True)
+            await self._stop_calls(self._server, deadline)
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         try:
             await self._store.close()
-        except Exception:  # noqa: BLE001 - as above
-            self._log.exception("the store did not close")
+        except Exception:  # noqa: BLE001 - the rest still has to be stopped
+            self._log.exception("store not closed")
         if self._metrics_server is not None:
             await asyncio.to_thread(self._metrics_server.close)
         self._stopped = True
         self._log.info("stopped")
         logs.flush()
 
-    async def _last_calls(self, server: GrpcServer, deadline: float) -> None:
-        """Lets calls finish until the deadline. Those left when none is served any more are cut off soon.
+    async def _drain(self, deadline: float) -> None:
+        """Notify the watchers of health and tables."""
+        self._health.drain()
+        for notify in self._on_drain:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await notify()
+            except Exception:  # noqa: BLE001 - the rest still has to be stopped
+                self._log.exception("watchers not notified")
 
-        Nothing can come of them: their request never came, or grpc itself has lost them on the way to us, as happens
-        now and then to one that comes in the moment of the stop. Their callers had to wait for us, and we for them.
+    async def _stop_calls(self, server: GrpcServer, deadline: float) -> None:
+        """Let calls finish until the deadline. Cancel what is left soon after the last served call has ended.
+
+        That never ends by itself: its request never came, or grpc lost it on the way to its handler, as happens now and
+        then to a call that comes in the moment of the stop.
         """
         loop = asyncio.get_running_loop()
         stopping = asyncio.create_task(server.stop(max(0.0, deadline - loop.time())))
         busy_at = loop.time()
         while not stopping.done():
-            await asyncio.wait([stopping], timeout=_LOOK)
-            if self._calls.busy:
+            await asyncio.wait([stopping], timeout=_CHECK_INTERVAL)
+            if self._calls.is_busy:
                 busy_at = loop.time()
             elif loop.time() > busy_at + _LAST_ANSWERS:
                 await server.stop(None)
         await stopping
 
 
-def _ages(settings: Settings) -> tuple[tuple[str, int], ...]:
-    """The options for the age of connections.
+def _age_options(settings: Settings) -> tuple[tuple[str, int], ...]:
+    """Return the options for the age of connections.
 
-    A client is told (GOAWAY) to leave a connection that has reached its age, and finishes there what it has begun.
-    Streams are told to reconnect in time (see `Feeds`): what is cut off after the grace is only what does not listen.
+    A connection that has reached its age gets GOAWAY: its client finishes there what it has begun. Streams are asked to
+    reconnect in time (see `Feeds`), so that after the grace only clients that do not react are cut off.
     """
     if not settings.max_connection_age:
         return ()

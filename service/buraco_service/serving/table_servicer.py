@@ -1,4 +1,4 @@
-"""TableService over gRPC: requests are checked and handed to the use cases, answers handed back."""
+"""TableService over gRPC: requests are validated and passed to the use cases."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -11,11 +11,11 @@ from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc
 from buraco_codec.moves import move_bytes, moves_from_pb
 from buraco_codec.views import view_to_pb
-from buraco_codec.wire import field, number, number_tag, tag
+from buraco_codec.wire import Fields
 from buraco_rules import SEED_BYTES, Move, view_of
 from buraco_service import errors
 from buraco_service.access.admission import current_caller
-from buraco_service.access.seat_tokens import SeatClaims, bearer
+from buraco_service.access.seat_tokens import SeatClaims, parse_bearer
 from buraco_service.observing.current_call import current_call
 from buraco_service.requests import (
     RequestProblems,
@@ -25,17 +25,17 @@ from buraco_service.requests import (
     read_rule_set,
     read_table_id,
 )
-from buraco_service.serving.player_names import player_name
+from buraco_service.serving.play_stream import PlayStream
+from buraco_service.serving.player_names import normalise_player_name
+from buraco_service.tables.changes import verify_seat
 from buraco_service.tables.feed import Feeds
-from buraco_service.tables.play_stream import PlayStream
 from buraco_service.tables.state import TableState
 from buraco_service.tables.stored import table_to_pb
-from buraco_service.tables.tables import Tables, legal_moves_of, seat_of
+from buraco_service.tables.tables import Tables
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-_REVISION: Final = number_tag(pb.TableServiceListLegalMovesResponse.REVISION_FIELD_NUMBER)
-_MOVES: Final = tag(pb.TableServiceListLegalMovesResponse.MOVES_FIELD_NUMBER)
+_LEGAL_MOVES: Final = Fields(pb.TableServiceListLegalMovesResponse)
 
 MAX_ENTROPY_BYTES: Final = 64
 MAX_TARGET: Final = 1_000_000
@@ -51,6 +51,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     def __init__(self, tables: Tables, feeds: Feeds) -> None:
         self._tables = tables
+        self._repository = tables.repository
         self._feeds = feeds
 
     async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
@@ -79,7 +80,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def GetTable(self, request: pb.GetTableRequest, context: Context) -> pb.GetTableResponse:
         """See the contract."""
-        table = await self._tables.get(read_table_id(request.table_id))
+        table = await self._repository.get(read_table_id(request.table_id))
         return pb.GetTableResponse(table=table_to_pb(table))
 
     async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
@@ -91,7 +92,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.check("state", int(request.state) in (0, *TableState), "no state of a table")
         problems.raise_if_any()
         state = TableState(int(request.state)) if request.state else None
-        found = await self._tables.page(state, size + 1, after or None)
+        found = await self._repository.list_tables(state, size + 1, after or None)
         page = found[:size]
         return pb.ListTablesResponse(
             tables=[table_to_pb(table) for table in page],
@@ -103,7 +104,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems = RequestProblems()
         name = ""
         try:
-            name = player_name(request.player_name)
+            name = normalise_player_name(request.player_name)
         except ValueError as error:
             problems.add("player_name", str(error))
         problems.check("entropy", len(request.entropy) <= MAX_ENTROPY_BYTES, f"at most {MAX_ENTROPY_BYTES} bytes")
@@ -115,7 +116,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def RenewToken(self, request: pb.RenewTokenRequest, context: Context) -> pb.RenewTokenResponse:
         """See the contract."""
-        return await self._tables.renew(read_table_id(request.table_id), self._seat_holder(context))
+        return await self._tables.renew(read_table_id(request.table_id), self._seat_claims(context))
 
     async def LeaveTable(self, request: pb.LeaveTableRequest, context: Context) -> pb.LeaveTableResponse:
         """See the contract."""
@@ -123,28 +124,28 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         request_id = read_request_id(request.request_id, problems)
         table_id = read_table_id(request.table_id, problems)
         problems.raise_if_any()
-        return await self._tables.leave(table_id, self._seat_holder(context), request_id)
+        return await self._tables.leave(table_id, self._seat_claims(context), request_id)
 
     async def GetView(self, request: pb.TableServiceGetViewRequest, context: Context) -> pb.TableServiceGetViewResponse:
         """See the contract."""
         table_id = read_table_id(request.table_id)
         claims = self._claims(context)
-        table = await self._tables.get(table_id)
-        seat = None if claims is None else seat_of(table, claims)
+        table = await self._repository.get(table_id)
+        seat = None if claims is None else verify_seat(table, claims)
         view = None if table.deal is None else view_to_pb(view_of(table.deal, seat))
         return pb.TableServiceGetViewResponse(revision=table.revision, view=view)
 
-    # Answers that are put together or remembered as bytes, and messages of the streams, are handed on as bytes.
+    # Answers that are stored or put together as bytes, and messages of the streams, are returned as bytes.
     async def ListLegalMoves(  # type: ignore[override]
         self, request: pb.TableServiceListLegalMovesRequest, context: Context
     ) -> bytes:
         """See the contract."""
         table_id = read_table_id(request.table_id)
-        claims = self._seat_holder(context)
-        table = await self._tables.get(table_id)
-        moves = legal_moves_of(table, seat_of(table, claims))
-        listed = [field(_MOVES, move_bytes(move)) for move in moves]
-        return b"".join([number(_REVISION, table.revision), *listed])
+        claims = self._seat_claims(context)
+        table = await self._repository.get(table_id)
+        moves = table.legal_moves(verify_seat(table, claims))
+        listed = [_LEGAL_MOVES.moves(move_bytes(move)) for move in moves]
+        return b"".join([_LEGAL_MOVES.revision(table.revision), *listed])
 
     async def SubmitMoves(self, request: pb.SubmitMovesRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
@@ -155,7 +156,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
         accepted = await self._tables.submit(
-            table_id, self._seat_holder(context), moves, revision, request_id, with_view=True
+            table_id, self._seat_claims(context), moves, revision, request_id, with_view=True
         )
         return accepted.answer
 
@@ -166,8 +167,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         table_id = read_table_id(request.table_id, problems)
         problems.raise_if_any()
         revision = request.revision if request.HasField("revision") else None
-        accepted = await self._tables.take_back(
-            table_id, self._seat_holder(context), revision, request_id, with_view=True
+        accepted = await self._tables.undo_move(
+            table_id, self._seat_claims(context), revision, request_id, with_view=True
         )
         return accepted.answer
 
@@ -181,14 +182,14 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             aclosing(self._feeds.follow(feed, after)) as updates,
         ):
             async for update in updates:
-                yield update.serialised()
+                yield update
 
-    # grpc.aio takes a coroutine that writes by itself where the stub has an iterator.
+    # grpc.aio also takes a coroutine that writes by itself, where the stub has an iterator.
     async def PlayTable(  # type: ignore[override]
         self, request_iterator: AsyncIterator[pb.PlayTableRequest], context: Context
     ) -> None:
         """See the contract."""
-        claims = self._seat_holder(context)
+        claims = self._seat_claims(context)
         opening = await anext(request_iterator, None)
         if opening is None:
             return
@@ -207,17 +208,18 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         size = read_page_size(request.page_size, DEFAULT_RECORDS, MAX_RECORDS, problems)
         table_id = read_table_id(request.table_id, problems)
         problems.raise_if_any()
-        deals = await self._tables.records(table_id, request.after_deal, size + 1)
+        deals = await self._repository.read_records(table_id, request.after_deal, size + 1)
         return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size)
 
     def _claims(self, context: Context) -> SeatClaims | None:
-        """What the caller's token says; None without a token."""
+        """Return the claims of the caller's token; None without a token."""
         call = current_call.get()
-        # Asked again, grpc makes the metadata anew.
-        token = bearer(context.invocation_metadata() if call is None else call.metadata)
+        # grpc makes the metadata anew each time it is asked.
+        token = parse_bearer(context.invocation_metadata() if call is None else call.metadata)
         return None if token is None else self._tables.tokens.verify(token, self._tables.clock())
 
-    def _seat_holder(self, context: Context) -> SeatClaims:
+    def _seat_claims(self, context: Context) -> SeatClaims:
+        """Return the claims of the caller's token. Raise TOKEN_MISSING without one."""
         claims = self._claims(context)
         if claims is None:
             raise errors.token_missing()

@@ -1,10 +1,8 @@
 """What can happen to a table: pure functions from a table to the table after it, or an error that says why not."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
-from buraco.v1 import event_pb2
-from buraco_codec.events import event_bytes
 from buraco_rules import (
     VIOLATION_TEXT,
     Deal,
@@ -13,26 +11,33 @@ from buraco_rules import (
     MatchResult,
     Move,
     Problem,
-    RuleSet,
     Violation,
     apply_for,
-    commitment,
     deal_match,
     mixed_seed,
     next_match,
-    payouts,
-    server_seed,
     undo,
 )
-from buraco_rules.events import DealEnded, Dealt, Event, MatchEnded, WildMoved
+from buraco_rules.events import Dealt, Event, MatchEnded, WildMoved
 from buraco_service import errors
-from buraco_service.tables.entries import Entry, seat_move
+from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.tables.state import Seat, TableState, TableValue
 
 FREE_REVERSALS: Final = 256
 REVERSALS_A_TURN: Final = 16
-MOST_REVERSALS: Final = 100_000
+MAX_REVERSALS: Final = 100_000
 """Bounds of a deal: without them one player could make its record larger than a store takes."""
+
+
+class SeatChanged(NamedTuple):
+    """A player took a seat, or gave it back (an empty name)."""
+
+    seat: int
+    player_name: str
+
+
+TableEvent: TypeAlias = Event | SeatChanged
+"""What happened at a table, hidden cards included."""
 
 
 class Change(NamedTuple):
@@ -40,15 +45,20 @@ class Change(NamedTuple):
 
     table: TableValue
     """After the change, its revision included."""
-    entry: Entry
+    seat: int
+    """Who made it: the seat that was taken or given back, or that moved."""
+    events: Sequence[TableEvent]
+    moves: Sequence[Move] = ()
+    undo: bool = False
+    """The change took the newest move back."""
     ended: Deal | None = None
-    """The deal that ended by it."""
+    """The deal that ended with it."""
 
 
 class RuleBroken(errors.ApiError):
     """A move that breaks the rules: FAILED_PRECONDITION with every violation; nothing was changed."""
 
-    def __init__(self, violations: Sequence[Violation], move_index: int | None = None) -> None:
+    def __init__(self, rule_set: str, violations: Sequence[Violation], move_index: int | None = None) -> None:
         broken = errors.rule_broken(
             [(violation.name, VIOLATION_TEXT[violation]) for violation in violations],
             subject="" if move_index is None else f"moves[{move_index}]",
@@ -61,39 +71,26 @@ class RuleBroken(errors.ApiError):
             broken.metadata,
             precondition_violations=broken.precondition_violations,
         )
+        self.rule_set = rule_set
+        """The id of the rule set that is played by."""
         self.violations = tuple(violations)
 
 
-def opened(
-    table_id: str,
-    rules: RuleSet,
-    seats: int,
-    *,
-    target_score: int,
-    stake: int,
-    now: float,
-    master_seed: bytes,
-    seeded_by_creator: bool,
-) -> TableValue:
-    """A new table that waits for players."""
-    return TableValue(
-        id=table_id,
-        rules=rules,
-        seats=(Seat(),) * seats,
-        target_score=target_score,
-        stake=stake,
-        created_at=now,
-        updated_at=now,
-        master_seed=master_seed,
-        seeded_by_creator=seeded_by_creator,
-        request_ids_bound_since=1,
-    )
+def verify_seat(table: TableValue, claims: SeatClaims) -> int:
+    """Return the seat that a verified token holds at the table. Raise PERMISSION_DENIED if it holds none any more."""
+    if claims.table_id != table.id or not 0 <= claims.seat < len(table.seats):
+        raise errors.seat_not_yours()
+    if not claims.token_id or table.seats[claims.seat].token_id != claims.token_id:
+        raise errors.seat_not_yours("the seat was given back")
+    return claims.seat
 
 
 def join(table: TableValue, seat: int | None, player_name: str, entropy: bytes, token_id: str, now: float) -> Change:
-    """A player takes a seat (None: the first free one); the last one starts the match."""
-    if table.state is TableState.FINISHED:
-        raise errors.failed_precondition("TABLE_FINISHED", "the match is over")
+    """Let a player take a seat (None: the first free one). The last one starts the match.
+
+    Raise TABLE_FINISHED, TABLE_FULL, SEAT_TAKEN, or INVALID_ARGUMENT for a seat that the table does not have.
+    """
+    _check_unfinished(table)
     free = [number for number, held in enumerate(table.seats) if not held.token_id]
     if not free:
         raise errors.failed_precondition("TABLE_FULL", "every seat is taken")
@@ -106,122 +103,99 @@ def join(table: TableValue, seat: int | None, player_name: str, entropy: bytes, 
         raise errors.failed_precondition("SEAT_TAKEN", "the seat is taken", {"seat": str(seat)})
     # Once the match runs, a substitute must not be able to change the deals to come.
     added = entropy if table.state is TableState.WAITING else table.seats[seat].entropy
-    joined = table.advanced(now, seats=_with_seat(table, seat, Seat(player_name, token_id, now, added)))
-    events = [_seat_changed(seat, player_name)]
-    if joined.state is TableState.WAITING and len(free) == 1:
+    after = table.advanced(now, seats=_replace_seat(table, seat, Seat(player_name, token_id, now, added)))
+    events: list[TableEvent] = [SeatChanged(seat, player_name)]
+    if after.state is TableState.WAITING and len(free) == 1:
         match = Match(target_score=table.target_score, starter=-1)
-        joined, dealt = _dealt(joined._replace(state=TableState.PLAYING), match)
+        after, dealt = _deal(after._replace(state=TableState.PLAYING), match)
         events.append(dealt)
-    return Change(joined, Entry(joined.revision, tuple(events)))
+    return Change(after, seat, events)
 
 
 def leave(table: TableValue, seat: int, now: float) -> Change:
-    """A player gives the seat back; in a running match it waits for a substitute."""
-    if table.state is TableState.FINISHED:
-        raise errors.failed_precondition("TABLE_FINISHED", "the match is over")
-    kept = Seat(entropy=table.seats[seat].entropy) if table.state is TableState.PLAYING else Seat()
-    left = table.advanced(now, seats=_with_seat(table, seat, kept))
-    return Change(left, Entry(left.revision, (_seat_changed(seat, ""),)))
+    """Let a player give the seat back; in a running match it waits for a substitute. Raise TABLE_FINISHED."""
+    _check_unfinished(table)
+    left = Seat(entropy=table.seats[seat].entropy) if table.state is TableState.PLAYING else Seat()
+    return Change(table.advanced(now, seats=_replace_seat(table, seat, left)), seat, [SeatChanged(seat, "")])
 
 
 def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> Change:
-    """Moves of one seat, all or none. A deal that ends is followed by the next one at once."""
+    """Apply moves of one seat, all or none. The next deal follows at once on one that ends.
+
+    Raise RuleBroken, TABLE_FINISHED, TABLE_NOT_PLAYING or TOO_MANY_REVERSALS.
+    """
     deal = running_deal(table)
-    events: list[Event] = []
-    played: list[bytes] = []
+    events: list[TableEvent] = []
+    applied: list[Move] = []
     for index, move in enumerate(moves):
         if deal.ending:
-            raise RuleBroken([Violation.DEAL_OVER], index)
+            raise RuleBroken(table.rules.id, [Violation.DEAL_OVER], index)
         try:
             deal, happened = apply_for(deal, seat, move)
         except IllegalMove as illegal:
-            raise RuleBroken(illegal.violations, index) from None
+            raise RuleBroken(table.rules.id, illegal.violations, index) from None
         events += happened
-        played.append(seat_move(seat, move))
-    to_and_fro = sum([isinstance(event, WildMoved) and event.meld.wild_index is not None for event in events])
-    after = _reversed(table.advanced(now, deal=deal), to_and_fro)
-    told = [_told(event, table) for event in events]
+        applied.append(move)
+    reversals = sum([isinstance(event, WildMoved) and event.meld.wild_index is not None for event in events])
+    after = _count_reversals(table.advanced(now, deal=deal), reversals)
     if not deal.ending:
-        return Change(after, Entry(after.revision, tuple(told), tuple(played)))
+        return Change(after, seat, events, applied)
     last = events[-1]
     if isinstance(last, MatchEnded):
         after = after._replace(state=TableState.FINISHED, result=MatchResult(last.winner, last.scores))
     else:
-        after, dealt = _dealt(after, next_match(deal))
-        told.append(dealt)
-    return Change(after, Entry(after.revision, tuple(told), tuple(played)), ended=deal)
+        after, dealt = _deal(after, next_match(deal))
+        events.append(dealt)
+    return Change(after, seat, events, applied, ended=deal)
 
 
-def take_back(table: TableValue, seat: int, now: float) -> Change:
-    """The newest play of the seat's turn is taken back (R11.4)."""
+def undo_move(table: TableValue, seat: int, now: float) -> Change:
+    """Undo the newest play of the seat's turn (R11.4). Raise what `submit` raises."""
     deal = running_deal(table)
     if seat != deal.seat_to_move:
-        raise RuleBroken([Violation.NOT_YOUR_TURN])
+        raise RuleBroken(table.rules.id, [Violation.NOT_YOUR_TURN])
     try:
-        before, happened = undo(deal)
+        before, events = undo(deal)
     except IllegalMove as illegal:
-        raise RuleBroken(illegal.violations) from None
-    after = _reversed(table.advanced(now, deal=before), 1)
-    return Change(after, Entry(after.revision, tuple([_told(event, table) for event in happened]), undo=True))
+        raise RuleBroken(table.rules.id, illegal.violations) from None
+    return Change(_count_reversals(table.advanced(now, deal=before), 1), seat, events, undo=True)
 
 
 def running_deal(table: TableValue) -> Deal:
-    """The deal that is being played. Raises where there is none."""
-    if table.state is TableState.FINISHED:
-        raise errors.failed_precondition("TABLE_FINISHED", "the match is over")
+    """Return the deal that is being played. Raise TABLE_FINISHED or TABLE_NOT_PLAYING if there is none."""
+    _check_unfinished(table)
     if table.deal is None:
         raise errors.failed_precondition("TABLE_NOT_PLAYING", "the match starts when every seat is taken")
     return table.deal
 
 
-def entropies(table: TableValue) -> tuple[bytes, ...]:
-    """What each seat's player added to the shuffles."""
-    return tuple(seat.entropy for seat in table.seats)
+def _check_unfinished(table: TableValue) -> None:
+    if table.state is TableState.FINISHED:
+        raise errors.failed_precondition("TABLE_FINISHED", "the match is over")
 
 
-def _reversed(table: TableValue, times: int) -> TableValue:
-    """The table with so many more reversals, the only changes of which the rules allow any number in a turn.
+def _count_reversals(table: TableValue, count: int) -> TableValue:
+    """Return the table with so many more reversals: the only changes that the rules allow any number of in a turn.
 
-    Wilds that came home are not counted: they stay, and the last card of a hand may need the move (R3.6).
+    Wilds moved to their natural place are not counted: they stay there, and the last card of a hand may need the move
+    (R3.6). Raise TOO_MANY_REVERSALS.
     """
-    if times == 0 or table.deal is None:
+    if count == 0 or table.deal is None:
         return table
-    reversals = table.reversals + times
-    most = FREE_REVERSALS + REVERSALS_A_TURN * table.deal.turn.number
-    if reversals > min(most, MOST_REVERSALS):
+    reversals = table.reversals + count
+    allowed = FREE_REVERSALS + REVERSALS_A_TURN * table.deal.turn.number
+    if reversals > min(allowed, MAX_REVERSALS):
         message = "too many wilds were moved to and fro and too many plays taken back in this deal: play on"
         raise errors.failed_precondition("TOO_MANY_REVERSALS", message)
     return table._replace(reversals=reversals)
 
 
-def _dealt(table: TableValue, match: Match) -> tuple[TableValue, bytes]:
-    """The table with the deal that `match` stands before; the change that deals it is the table's newest."""
-    server = server_seed(table.master_seed, match.deal_number)
-    deal, event = deal_match(table.rules, len(table.seats), mixed_seed(server, entropies(table)), match)
-    return table._replace(deal=deal, deal_revision=table.revision, reversals=0), _told(event, table, server)
+def _deal(table: TableValue, match: Match) -> tuple[TableValue, Dealt]:
+    """Return the table with the next deal of the match, dealt by the table's newest revision."""
+    seed = mixed_seed(table.server_seed(match.deal_number), table.entropies)
+    deal, dealt = deal_match(table.rules, len(table.seats), seed, match)
+    return table._replace(deal=deal, deal_revision=table.revision, reversals=0), dealt
 
 
-def _told(event: Event, table: TableValue, server: bytes = b"") -> bytes:
-    """An event with what only the table knows: commitment and seed of the deal, and where the stakes go."""
-    told = event_bytes(event)
-    if not isinstance(event, (Dealt, DealEnded, MatchEnded)):
-        return told
-    message = event_pb2.Event.FromString(told)
-    if isinstance(event, Dealt):
-        message.dealt.commitment = commitment(server)
-    elif isinstance(event, DealEnded) and table.deal is not None:
-        message.deal_ended.seed = server_seed(table.master_seed, table.deal.match.deal_number)
-    elif isinstance(event, MatchEnded) and table.stake:
-        message.match_ended.payouts.extend(
-            payouts(MatchResult(event.winner, event.scores), len(table.seats), table.stake)
-        )
-    return message.SerializeToString()
-
-
-def _seat_changed(seat: int, player_name: str) -> bytes:
-    changed = event_pb2.SeatChanged(seat=seat, player_name=player_name)
-    return event_pb2.Event(seat_changed=changed).SerializeToString()
-
-
-def _with_seat(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:
+def _replace_seat(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:
     return (*table.seats[:number], seat, *table.seats[number + 1 :])

@@ -1,4 +1,4 @@
-"""Tables that nobody plays on any more."""
+"""Removes tables that nobody has changed for long."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from buraco_service.observing import logs
 from buraco_service.stores.base import Store, StoreError
 
 _BATCH: Final = 200
-_LONGEST_PERIOD: Final = 3600.0
+_MAX_INTERVAL: Final = 3600.0
 
 
 async def expire_tables(store: Store, ttl: float) -> None:
-    """Removes tables untouched for `ttl` seconds, now and then, until cancelled. Replicas may all do so."""
+    """Remove tables unchanged for `ttl` seconds, now and then, until cancelled. All replicas may do so."""
     log = logs.get_logger()
     while True:
         try:
@@ -25,4 +25,4 @@ async def expire_tables(store: Store, ttl: float) -> None:
                     log.info("expired tables removed", count=removed)
         except StoreError as error:
             log.warning("expired tables were not removed", cause=str(error))
-        await asyncio.sleep(min(ttl / 10, _LONGEST_PERIOD))
+        await asyncio.sleep(min(ttl / 10, _MAX_INTERVAL))

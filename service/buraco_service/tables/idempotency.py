@@ -3,22 +3,24 @@
 from hashlib import blake2b, sha256
 from typing import Final, NamedTuple, Self
 
-from buraco_codec.wire import field, tag
+from google.protobuf.wrappers_pb2 import BytesValue
 
-_PART: Final = tag(1)
+from buraco_codec.wire import Fields
+
+_PART: Final = Fields(BytesValue)
 _BOUND: Final = b"\0"
-"""The first byte of what is kept. No message begins with it: earlier versions kept the answer alone."""
+"""The first byte of a stored answer. No message begins with it: earlier versions stored the answer alone."""
 _FINGERPRINT_BYTES: Final = 16
-_ANSWER: Final = len(_BOUND) + _FINGERPRINT_BYTES
+_HEAD_BYTES: Final = len(_BOUND) + _FINGERPRINT_BYTES
 _TABLE_ID: Final = b"buraco.v1 table "
 
 
 class Request(NamedTuple):
-    """A request that changes a table. The fingerprint tells it from others under the same id."""
+    """A request that changes a table. The fingerprint distinguishes it from others under the same id."""
 
     method: str
     id: str
-    """A UUID in its one form."""
+    """A UUID in its normal form."""
     caller: str
     """The id of the seat token or the name of the API key; empty for none."""
     fingerprint: bytes
@@ -26,29 +28,29 @@ class Request(NamedTuple):
     @classmethod
     def of(cls, method: str, request_id: str, caller: str, *content: bytes) -> Self:
         """Return a request, given all that has to be the same in a repeat."""
-        parts = [field(_PART, part) for part in (method.encode(), caller.encode(), *content)]
+        parts = [_PART.value(part) for part in (method.encode(), caller.encode(), *content)]
         fingerprint = blake2b(b"".join(parts), digest_size=_FINGERPRINT_BYTES).digest()
         return cls(method, request_id, caller, fingerprint)
 
-    def kept(self, answer: bytes) -> bytes:
-        """Return what a store keeps: the answer, bound to the request."""
+    def bind(self, answer: bytes) -> bytes:
+        """Return the stored answer: the answer, bound to this request."""
         return b"".join((_BOUND, self.fingerprint, answer))
 
-    def first_answer(self, kept: bytes) -> bytes | None:
-        """Return the answer in what is kept under the id, or None if another request got it."""
-        return kept[_ANSWER:] if kept[:_ANSWER] == _BOUND + self.fingerprint else None
+    def answer_in(self, stored: bytes) -> bytes | None:
+        """Return the answer in a stored answer, or None if another request got it."""
+        return stored[_HEAD_BYTES:] if stored[:_HEAD_BYTES] == _BOUND + self.fingerprint else None
 
 
-def optional_number(number: int | None) -> bytes:
+def serialise_optional(number: int | None) -> bytes:
     """Return a number as a part of a request's content; None as an empty one."""
     return b"" if number is None else b"%d" % number
 
 
-def is_bound(kept: bytes) -> bool:
-    """Return whether a fingerprint is kept with the answer."""
-    return kept.startswith(_BOUND)
+def is_bound(stored: bytes) -> bool:
+    """Return True if a stored answer is bound to its request."""
+    return stored.startswith(_BOUND)
 
 
-def table_id_for(request_id: str) -> str:
+def derive_table_id(request_id: str) -> str:
     """Return the id of the table that a request creates. A repeat of the request finds the table by it."""
     return sha256(_TABLE_ID + request_id.encode()).hexdigest()[:32]

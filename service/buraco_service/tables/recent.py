@@ -1,7 +1,7 @@
-"""What this replica remembers of tables: a copy to work on, never the truth.
+"""The tables that this replica has cached: copies to work on, never the truth.
 
 A change made on an outdated copy is refused by the store's compare-and-swap, and the table is read again. That goes by
-the revision alone. So a copy has to be forgotten before its table can have been removed and, by a repeat of the request
+the revision alone. So a copy has to be dropped before its table can have been removed and, by a repeat of the request
 that created it, been created anew.
 """
 
@@ -21,8 +21,8 @@ MAX_ENTRIES: Final = 32
 _TABLE_SIZE: Final = 2048
 _SIZE_A_BYTE: Final = 10
 _ENTRY_SIZE: Final = 768
-"""Bytes that a copy takes at most, beside those for each byte of its stored state, and an entry of ten texts beside
-what is in them.
+"""Bytes that a copy takes at most beside those for each byte of its stored state, and an entry of ten events beside
+their bytes.
 """
 
 
@@ -39,8 +39,8 @@ class _Copy:
         self.entries_size = 0
 
     def add(self, entry: Entry) -> None:
-        """Keep a change, and of all only the newest."""
-        size = _ENTRY_SIZE + sum(map(len, entry.events)) + sum(map(len, entry.moves))
+        """Keep a change; drop the oldest if there are too many."""
+        size = _ENTRY_SIZE + sum(map(len, entry.events))
         if entry.revision in self.entries:
             self.entries_size -= self.entries.pop(entry.revision)[1]
         self.entries[entry.revision] = entry, size
@@ -50,33 +50,33 @@ class _Copy:
 
 
 class RecentTables:
-    """The tables used last, in `most` bytes, each with its newest changes as far as they were made here.
+    """The tables used last, in `max_bytes`, each with its newest changes as far as they were made here.
 
-    A table that has not changed for `longest` seconds is not among them.
+    A table that has not changed for `max_age` seconds is not among them.
     """
 
     def __init__(
-        self, most: int = MAX_BYTES, *, longest: float = math.inf, clock: Callable[[], float] = time.time
+        self, max_bytes: int = MAX_BYTES, *, max_age: float = math.inf, clock: Callable[[], float] = time.time
     ) -> None:
-        self._longest = longest
+        self._max_age = max_age
         self._clock = clock
-        self._copies = SizedCache[str, _Copy](most)
+        self._copies = SizedCache[str, _Copy](max_bytes)
 
     def get(self, table_id: str) -> TableValue | None:
-        """The copy of a table, perhaps outdated; None if there is none."""
-        copy = self._found(table_id)
+        """Return the copy of a table, perhaps outdated; None if there is none."""
+        copy = self._find(table_id)
         return None if copy is None else copy.table
 
     def put(self, table: TableValue, state_size: int, entry: Entry | None = None) -> None:
-        """Remember a table as read, or as changed by `entry`. An older revision never replaces a newer one.
+        """Cache a table as read, or as changed by `entry`. An older revision never replaces a newer one.
 
         `state_size` is the length of the table's stored state. A finished table is not kept: few ask for it again.
         """
         if table.state is TableState.FINISHED:
-            self.forget(table.id)
+            self.drop(table.id)
             return
         table_size = _TABLE_SIZE + _SIZE_A_BYTE * state_size
-        copy = self._found(table.id)
+        copy = self._find(table.id)
         if copy is None:
             copy = _Copy(table, table_size)
         elif copy.table.revision < table.revision:
@@ -85,22 +85,22 @@ class RecentTables:
             copy.add(entry)
         self._copies.put(table.id, copy, copy.table_size + copy.entries_size)
 
-    def forget(self, table_id: str) -> None:
+    def drop(self, table_id: str) -> None:
         """Drop the copy of a table."""
         self._copies.drop(table_id)
 
     def entries_after(self, table_id: str, revision: int) -> list[Entry]:
-        """Changes that follow a revision without a gap, as far as they were made here; perhaps none."""
-        copy = self._found(table_id)
+        """Return the changes that follow a revision without a gap, as far as they were made here; perhaps none."""
+        copy = self._find(table_id)
         following: list[Entry] = []
         while copy is not None and (found := copy.entries.get(revision + 1)) is not None:
             revision += 1
             following.append(found[0])
         return following
 
-    def _found(self, table_id: str) -> _Copy | None:
+    def _find(self, table_id: str) -> _Copy | None:
         copy = self._copies.get(table_id)
-        if copy is not None and self._clock() - copy.table.updated_at > self._longest:
+        if copy is not None and self._clock() - copy.table.updated_at > self._max_age:
             self._copies.drop(table_id)
             return None
         return copy

@@ -6,29 +6,31 @@ from buraco.v1 import move_pb2, table_pb2
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.scores import score_to_pb
 from buraco_codec.snapshots import match_to_pb
-from buraco_rules import Deal, commitment, mixed_seed, score_deal, server_seed
+from buraco_rules import Deal, commitment, mixed_seed, score_deal
 from buraco_service.stores.base import Store
-from buraco_service.tables.changes import Change, entropies
-from buraco_service.tables.entries import stored_moves
+from buraco_service.tables.entries import parse_moves
 from buraco_service.tables.state import TableValue
 
 _PAGE = 512
 
 
-async def deal_record(store: Store, table: TableValue, change: Change, ended: Deal) -> table_pb2.DealRecord:
-    """The record of the deal that a change of `table` ends; what came before it in the deal is read from the log."""
-    moves = _standing([*await _entries_of_deal(store, table), stored_moves(change.entry.payload())])
-    server = server_seed(table.master_seed, ended.match.deal_number)
+async def make_record(store: Store, table: TableValue, last_entry: bytes, ended: Deal) -> table_pb2.DealRecord:
+    """Return the record of the deal that the change with this StoredEntry ends at `table`.
+
+    The moves before it are read from the log.
+    """
+    entries = [*await _entries_of_deal(store, table), parse_moves(last_entry)]
+    server_seed = table.server_seed(ended.match.deal_number)
     return table_pb2.DealRecord(
         deal_number=ended.match.deal_number,
         rule_set=rule_set_to_pb(table.rules),
         seats=ended.seats,
         match=match_to_pb(ended.match),
-        server_seed=server,
-        entropies=entropies(table),
-        seed=mixed_seed(server, entropies(table)),
-        commitment=commitment(server),
-        moves=moves,
+        server_seed=server_seed,
+        entropies=table.entropies,
+        seed=mixed_seed(server_seed, table.entropies),
+        commitment=commitment(server_seed),
+        moves=_standing_moves(entries),
         ending=table_pb2.DealRecord(ending=int(ended.ending)).ending,  # type: ignore[arg-type]
         score=score_to_pb(score_deal(ended)),
     )
@@ -39,14 +41,14 @@ async def _entries_of_deal(store: Store, table: TableValue) -> list[table_pb2.St
     after = table.deal_revision
     while True:
         page = await store.read_log(table.id, after, _PAGE)
-        entries += [stored_moves(entry.payload) for entry in page if entry.revision <= table.revision]
+        entries += [parse_moves(entry.payload) for entry in page if entry.revision <= table.revision]
         if len(page) < _PAGE:
             return entries
         after = page[-1].revision
 
 
-def _standing(entries: Iterable[table_pb2.StoredEntry]) -> list[move_pb2.SeatMove]:
-    """The moves of the entries without those taken back, each of which was the newest when it was taken back."""
+def _standing_moves(entries: Iterable[table_pb2.StoredEntry]) -> list[move_pb2.SeatMove]:
+    """Return the moves of the entries but those taken back, each of which was the newest then."""
     moves: list[move_pb2.SeatMove] = []
     for entry in entries:
         if entry.undo:

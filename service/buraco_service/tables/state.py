@@ -3,11 +3,11 @@
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from buraco_rules import Deal, MatchResult, RuleSet
+from buraco_rules import Deal, MatchResult, Move, RuleSet, legal_moves, payouts, server_seed
 
 
 class TableState(IntEnum):
-    """Where a table stands; the numbers are those of `buraco.v1.TableState`."""
+    """The state of a table; the numbers are those of `buraco.v1.TableState`."""
 
     WAITING = 1
     PLAYING = 2
@@ -15,7 +15,7 @@ class TableState(IntEnum):
 
     @property
     def status(self) -> str:
-        """The word under which the store lists the table."""
+        """Return the word under which a store lists the table."""
         return _STATUSES[self]
 
 
@@ -23,14 +23,15 @@ _STATUSES: Final = {state: state.name.lower() for state in TableState}
 
 
 class Seat(NamedTuple):
-    """A seat and who holds it."""
+    """A seat and its player."""
 
     player_name: str = ""
     token_id: str = ""
-    """What a valid token for this seat carries; empty while the seat is free."""
+    """The id that valid tokens of this seat carry; empty while the seat is free."""
     joined_at: float = 0.0
     """Seconds since the epoch."""
     entropy: bytes = b""
+    """What the player added to the shuffles."""
 
 
 class TableValue(NamedTuple):
@@ -58,9 +59,9 @@ class TableValue(NamedTuple):
     """The first revision by a version that binds request ids to their requests; 0 before there is one."""
 
     def advanced(self, now: float, *, seats: tuple[Seat, ...] | None = None, deal: Deal | None = None) -> "TableValue":
-        """The table one revision on. Its time never runs backwards, whatever the clocks of the replicas say.
+        """Return the table at the next revision. Its time never runs backwards, even if the clocks of replicas differ.
 
-        Written out, because every move needs it and `_replace` takes three times as long.
+        Every move calls it, and `_replace` takes three times as long.
         """
         return TableValue(
             self.id,
@@ -80,3 +81,21 @@ class TableValue(NamedTuple):
             self.revision + 1,
             self.request_ids_bound_since or self.revision + 1,
         )
+
+    @property
+    def entropies(self) -> tuple[bytes, ...]:
+        """Return what the player of each seat added to the shuffles."""
+        return tuple([seat.entropy for seat in self.seats])
+
+    @property
+    def payouts(self) -> tuple[int, ...]:
+        """Return what the match moved to each seat (R11.3); empty without a stake or a result."""
+        return payouts(self.result, len(self.seats), self.stake) if self.stake and self.result else ()
+
+    def server_seed(self, deal_number: int) -> bytes:
+        """Return the service's share of the seed of a deal (R2)."""
+        return server_seed(self.master_seed, deal_number)
+
+    def legal_moves(self, seat: int) -> list[Move]:
+        """Return the legal moves of a seat; none unless it is to move."""
+        return [] if self.deal is None or seat != self.deal.seat_to_move else legal_moves(self.deal)

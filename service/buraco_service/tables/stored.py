@@ -1,4 +1,4 @@
-"""The stored form of a table and its public form (protobuf <-> TableValue)."""
+"""A table as a store keeps it, and as everybody may see it (protobuf <-> TableValue)."""
 
 from typing import Final
 
@@ -11,30 +11,22 @@ from buraco_codec.deals import deal_from_pb
 from buraco_codec.fields import has_unknown_fields
 from buraco_codec.rule_sets import rule_set_from_pb, rule_set_to_pb
 from buraco_codec.snapshots import match_to_pb, snapshot_bytes
-from buraco_codec.wire import field, number, number_tag, numbers, tag
-from buraco_rules import MatchResult, RuleSet, commitment, payouts, server_seed
+from buraco_codec.wire import Fields
+from buraco_rules import MatchResult, RuleSet, commitment
 from buraco_service import errors
-from buraco_service.stores.base import Commit
-from buraco_service.tables.changes import Change
 from buraco_service.tables.state import Seat, TableState, TableValue
 
-_UPDATED_AT: Final = tag(table_pb2.StoredTable.UPDATED_AT_FIELD_NUMBER)
-_STATE: Final = numbers(table_pb2.StoredTable.STATE_FIELD_NUMBER, max(TableState))
-_DEAL_REVISION: Final = number_tag(table_pb2.StoredTable.DEAL_REVISION_FIELD_NUMBER)
-_REVERSALS: Final = number_tag(table_pb2.StoredTable.REVERSALS_FIELD_NUMBER)
-_SNAPSHOT: Final = tag(table_pb2.StoredTable.SNAPSHOT_FIELD_NUMBER)
-_RESULT: Final = tag(table_pb2.StoredTable.RESULT_FIELD_NUMBER)
+_TABLE: Final = Fields(table_pb2.StoredTable)
 
 
 class CorruptTable(Exception):
     """What the store keeps under a table's id is no table."""
 
 
-def encode(table: TableValue) -> bytes:
-    """The bytes that a store keeps. The revision is not among them: the store counts it."""
-    # What seldom changes is remembered as bytes.
-    said = [
-        _settled(
+def serialise_table(table: TableValue) -> bytes:
+    """Return the StoredTable that a store keeps. The revision is not among its fields: the store counts it."""
+    parts = [
+        _settled_fields(
             table.id,
             table.rules,
             table.seats,
@@ -45,20 +37,20 @@ def encode(table: TableValue) -> bytes:
             table.seeded_by_creator,
             table.request_ids_bound_since,
         ),
-        field(_UPDATED_AT, _timestamp(table.updated_at).SerializeToString()),
-        _STATE[table.state],
-        number(_DEAL_REVISION, table.deal_revision),
-        number(_REVERSALS, table.reversals),
+        _TABLE.updated_at(_timestamp(table.updated_at).SerializeToString()),
+        _TABLE.state(table.state),
+        _TABLE.deal_revision(table.deal_revision),
+        _TABLE.reversals(table.reversals),
     ]
     if table.deal is not None:
-        said.append(field(_SNAPSHOT, snapshot_bytes(table.deal, with_rules=False)))
+        parts.append(_TABLE.snapshot(snapshot_bytes(table.deal, with_rules=False)))
     if table.result is not None:
-        said.append(field(_RESULT, result_to_pb(table.result, table).SerializeToString()))
-    return b"".join(said)
+        parts.append(_TABLE.result(_result_to_pb(table.result, table.payouts).SerializeToString()))
+    return b"".join(parts)
 
 
 @SERIALISED.cached(each=8)
-def _settled(
+def _settled_fields(
     table_id: str,
     rules: RuleSet,
     seats: tuple[Seat, ...],
@@ -69,7 +61,7 @@ def _settled(
     seeded_by_creator: bool,
     request_ids_bound_since: int,
 ) -> bytes:
-    """The part of a stored table that moves do not change."""
+    """Return the fields of a StoredTable that moves do not change."""
     return table_pb2.StoredTable(
         id=table_id,
         rule_set=rule_set_to_pb(rules),
@@ -92,28 +84,10 @@ def _settled(
     ).SerializeToString()
 
 
-def commit_of(
-    table: TableValue, change: Change, request_id: str, answer: bytes, records: tuple[tuple[int, bytes], ...]
-) -> Commit:
-    """Return what a store is to write of a change of the table."""
-    return Commit(
-        table_id=table.id,
-        expected_revision=table.revision,
-        state=encode(change.table),
-        status=change.table.state.status,
-        now=change.table.updated_at,
-        entry=change.entry.payload(),
-        request_id=request_id,
-        answer=answer,
-        records=records,
-        # A finished deal can still be watched from its beginning; what came before it only as its record.
-        keep_log_after=None if change.ended is None else table.deal_revision - 1,
-    )
+def parse_table(data: bytes, revision: int) -> TableValue:
+    """Return the table of a StoredTable. Raise CorruptTable if the bytes are none.
 
-
-def decode(data: bytes, revision: int) -> TableValue:
-    """The table that was stored. Raises CorruptTable where the bytes are none, TABLE_TOO_NEW where they say more than
-    this version knows: played on here, what it does not know would be lost.
+    Raise TABLE_TOO_NEW if it has fields that this version does not know: they would be lost with the next change.
     """
     try:
         message = table_pb2.StoredTable.FromString(data)
@@ -151,12 +125,12 @@ def decode(data: bytes, revision: int) -> TableValue:
 
 
 def table_to_pb(table: TableValue) -> table_pb2.Table:
-    """What everybody may know of a table."""
-    number = 1 if table.deal is None else table.deal.match.deal_number
+    """Return what everybody may see of a table."""
+    deal_number = 1 if table.deal is None else table.deal.match.deal_number
     message = table_pb2.Table(
         id=table.id,
         revision=table.revision,
-        state=_state(table.state),
+        state=table_pb2.TableState.ValueType(table.state),
         rule_set=rule_set_to_pb(table.rules),
         seats=[
             table_pb2.TableSeat(seat=number, player_name=seat.player_name) for number, seat in enumerate(table.seats)
@@ -165,27 +139,18 @@ def table_to_pb(table: TableValue) -> table_pb2.Table:
         stake=table.stake,
         created_at=_timestamp(table.created_at),
         updated_at=_timestamp(table.updated_at),
-        commitment=commitment(server_seed(table.master_seed, number)),
+        commitment=commitment(table.server_seed(deal_number)),
         seeded_by_creator=table.seeded_by_creator,
     )
     if table.deal is not None:
         message.match.CopyFrom(match_to_pb(table.deal.match))
     if table.result is not None:
-        message.result.CopyFrom(result_to_pb(table.result, table))
+        message.result.CopyFrom(_result_to_pb(table.result, table.payouts))
     return message
 
 
-def result_to_pb(result: MatchResult, table: TableValue) -> table_pb2.MatchResult:
-    """How a match ended, with what the stake moved (R11.3)."""
-    return table_pb2.MatchResult(
-        winner=result.winner,
-        scores=result.scores,
-        payouts=payouts(result, len(table.seats), table.stake) if table.stake else (),
-    )
-
-
-def _state(state: TableState) -> table_pb2.TableState.ValueType:
-    return table_pb2.TableState.ValueType(state)
+def _result_to_pb(result: MatchResult, payouts: tuple[int, ...]) -> table_pb2.MatchResult:
+    return table_pb2.MatchResult(winner=result.winner, scores=result.scores, payouts=payouts)
 
 
 def _timestamp(seconds: float) -> Timestamp:

@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from buraco_service.access.seat_tokens import MIN_SECRET_BYTES
 from buraco_service.configuration.settings import Settings
 from buraco_service.observing import logs
-from buraco_service.serving.listening import StartError, joined, ready_file, reserved, serve_metrics
+from buraco_service.serving.listening import StartError, format_address, reserve_port, serve_metrics, write_ready_file
 from buraco_service.workers.link import KILL_MARGIN
 from buraco_service.workers.metrics import EndedWorkers, Family, SumCollector, SupervisorMetrics, export_families
 from buraco_service.workers.process import WorkerProcess
@@ -54,11 +54,11 @@ class Supervisor:
         stop_requested = handle_stop_signals(lambda: self._signal_all(CUT_SHORT), is_worker=False)
         registry = CollectorRegistry()
         registry.register(SumCollector(lambda: self._collect_from_thread(loop)))
-        with reserved(settings.host, settings.port) as port:
+        with reserve_port(settings.host, settings.port) as port:
             self._environment |= self._worker_settings(port)
             metrics_server = serve_metrics(registry, settings.metrics_host, settings.metrics_port)
             metrics_address = f"{settings.metrics_host}:{metrics_server.port}" if metrics_server is not None else None
-            serving = loop.create_task(self._serve(joined(settings.host, port), metrics_address))
+            serving = loop.create_task(self._serve(format_address(settings.host, port), metrics_address))
             stopping = loop.create_task(stop_requested.wait())
             try:
                 await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -88,7 +88,7 @@ class Supervisor:
             first = await self._start_worker(1)
             async with asyncio.TaskGroup() as starting:
                 others = [starting.create_task(self._start_worker(n)) for n in range(2, self._settings.workers + 1)]
-            with ready_file(self._settings.ready_file, address, metrics_address):
+            with write_ready_file(self._settings.ready_file, address, metrics_address):
                 self._log.info(
                     "serving",
                     address=address,

@@ -12,7 +12,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from buraco.v1 import table_service_pb2 as pb
-from buraco_service.access.admission import Limits
+from buraco_service.access.limits import Limits
 from tests.abuse.attacks import ATTACKS, CALLS
 from tests.abuse.frames import GET_TABLE, NOT_UTF8, PLAY_TABLE, WATCH_HEALTH, connected, half_message
 from tests.abuse.trial import WAYS, trial
@@ -53,7 +53,7 @@ async def health(replica: Replica) -> int:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_nobody_else_notices(tmp_path: Path, attack: str) -> None:
-    """Under each attack others play, look, and probe without an error; memory stays bounded, and metrics tell."""
+    """Under each attack others play, look, and probe without an error; memory stays bounded, and metrics show it."""
     outcome = await trial(tmp_path, "plain", attack, 1.5)
     assert outcome.faults == []
 
@@ -97,7 +97,7 @@ async def test_calls_without_a_message_end(tmp_path: Path, path: bytes) -> None:
 
 async def test_oldest_call_without_a_message_goes_first(replica: Replica) -> None:
     """One call more than a peer may have without a message ends its oldest; calls that send theirs go on."""
-    most = Limits().most_peer_unsent
+    most = Limits().max_peer_unsent
     async with connected(address_of(replica)) as hostile, asyncio.timeout(PATIENCE):
         calls = [await hostile.call(GET_TABLE) for _ in range(most + 3)]
         ended = [await hostile.end(call) for call in calls[:3]]
@@ -109,8 +109,8 @@ async def test_oldest_call_without_a_message_goes_first(replica: Replica) -> Non
 
 
 async def test_health_has_room(replica: Replica) -> None:
-    """Health is told whatever is held open at the same address: calls, streams, watches of health, half messages."""
-    most = Limits().most_peer_unsent
+    """Health is answered whatever is held open at the same address: calls, streams, health watches, half messages."""
+    most = Limits().max_peer_unsent
     async with connected(address_of(replica)) as hostile, asyncio.timeout(PATIENCE):
         for path in (GET_TABLE, PLAY_TABLE, WATCH_HEALTH, b"/grpc.health.v1.Health/Check"):
             for _ in range(most):

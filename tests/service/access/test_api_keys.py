@@ -72,7 +72,7 @@ async def test_calls_that_need_no_key(replica: Replica, service: Any, method: st
 
 
 async def test_table_of_a_key(replica: Replica, log_stream: Announcing) -> None:
-    """A table made with a key is everybody's to play; the log tells the key's name and never its secret."""
+    """A table made with a key is everybody's to play; the log has the key's name and never its secret."""
     table = await create(replica, metadata=LOBBY)
     await join(replica, table.id)
     await public_view(replica, table.id)
@@ -89,7 +89,7 @@ async def test_table_of_a_key(replica: Replica, log_stream: Announcing) -> None:
 
 
 async def test_probes_need_no_key(replica: Replica) -> None:
-    """Health is told to whoever asks, whatever key comes along."""
+    """Health is answered to everybody, whatever key comes along."""
     health: Any = health_pb2_grpc.HealthStub(replica.channel)
     for metadata in ((), (("x-api-key", "wrong"),)):
         assert (await health.Check(health_pb2.HealthCheckRequest(), metadata=metadata)).status

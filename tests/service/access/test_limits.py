@@ -45,7 +45,7 @@ async def replica(tmp_path: Path) -> AsyncIterator[Replica]:
 
 
 async def test_watches(replica: Replica) -> None:
-    """Watches and play streams together are limited; one more is told when to try again, and calls go on."""
+    """Watches and play streams together are limited; one more learns when to try again, and calls go on."""
     players = await start(replica)
     streams = [watch(replica, players[0].table_id), players[0].watch(), await players[1].play()]
     for stream in streams:
@@ -98,7 +98,7 @@ async def test_watches_of_a_peer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("proxies", [0, 1])
 async def test_watches_behind_a_proxy(tmp_path: Path, proxies: int) -> None:
-    """What a proxy tells of the caller's address counts only where a proxy is known to be there."""
+    """What a proxy reports as the caller's address counts only where a proxy is known to be there."""
     async with serving(tmp_path / "tables.db", max_peer_watches=1, trusted_proxies=proxies) as replica:
         table_id = (await create(replica)).id
         first, second = ((("x-forwarded-for", f"198.51.100.{number}"),) for number in (1, 2))
@@ -137,7 +137,7 @@ async def until_limited(call: Callable[[], Awaitable[Any]]) -> tuple[int, Refusa
 
 
 async def test_rate_of_calls(tmp_path: Path) -> None:
-    """A peer that sends more requests than it may is told when to go on, and then it may."""
+    """A peer that sends more requests than it may learns when to go on, and then it may."""
     async with serving(tmp_path / "tables.db", max_request_rate=1, max_request_burst=4) as replica:
         table_id = (await create(replica)).id
         count, refusal = await until_limited(lambda: get(replica, table_id))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from buraco_service.access.peers import address_of
+from buraco_service.access.peers import find_address
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from buraco_service.access.peers import address_of
 )
 def test_address_of_a_connection(connection: str, address: str) -> None:
     """A peer is its address without the port; of version 6 the part that its owner does not choose."""
-    assert address_of(connection, (), 0) == address
+    assert find_address(connection, (), 0) == address
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_address_of_a_connection(connection: str, address: str) -> None:
 def test_address_that_proxies_tell(proxies: int, headers: list[str], address: str) -> None:
     """Only as many entries as there are trusted proxies are believed, counted from the end."""
     metadata = [("x-forwarded-for", value) for value in headers]
-    assert address_of("ipv4:192.0.2.7:50123", metadata, proxies) == address
+    assert find_address("ipv4:192.0.2.7:50123", metadata, proxies) == address

@@ -24,7 +24,7 @@ RELOADED = "changed files are in use"
 KEPT = "changed files cannot be used, those before are kept"
 
 
-def told(log_stream: Announcing, event: str, times: int) -> bool:
+def has_logged(log_stream: Announcing, event: str, times: int) -> bool:
     """Whether an event was logged so many times."""
     return len(log_stream.lines(event)) >= times
 
@@ -41,7 +41,7 @@ def settings_of(**files: Path) -> Settings:
 
 
 async def test_rotated_signing_keys(tmp_path: Path, secrets: Mounted, log_stream: Announcing) -> None:
-    """A new first key signs from then on while tokens of the old one hold, until it is gone from the file."""
+    """A new first key signs from then on while tokens of the old one hold, until it is removed from the file."""
     secrets.put(keys=f"old {FIRST}\n")
     path = secrets.path("keys")
     keys = settings_of(signing_keys=path).signing_keys
@@ -51,7 +51,7 @@ async def test_rotated_signing_keys(tmp_path: Path, secrets: Mounted, log_stream
         table = await create(replica)
         early = await join(replica, table.id)
         secrets.put(keys=f"new {SECOND}\nold {FIRST}\n")
-        await log_stream.wait_for(partial(told, log_stream, RELOADED, 1))
+        await log_stream.wait_for(partial(has_logged, log_stream, RELOADED, 1))
         late = await join(replica, table.id)
         assert [jwt.get_unverified_header(player.token)["kid"] for player in (early, late)] == ["old", "new"]
         assert (await early.look()).view.seat == 0
@@ -59,7 +59,7 @@ async def test_rotated_signing_keys(tmp_path: Path, secrets: Mounted, log_stream
         for stream in (private, public):
             await stream.expect("state")
         secrets.put(keys=f"new {SECOND}\n")
-        await log_stream.wait_for(partial(told, log_stream, RELOADED, 2))
+        await log_stream.wait_for(partial(has_logged, log_stream, RELOADED, 2))
         assert (await refused(early.look())).short == ("UNAUTHENTICATED", "TOKEN_INVALID")
         assert (await late.look()).view.seat == 1
         await late.leave()
@@ -78,9 +78,9 @@ async def test_broken_signing_keys(tmp_path: Path, secrets: Mounted, log_stream:
     ) as replica:
         mover = (await start(replica))[dealt().seat_to_move]
         secrets.put(keys="new short-secret\n")
-        await log_stream.wait_for(partial(told, log_stream, KEPT, 1))
+        await log_stream.wait_for(partial(has_logged, log_stream, KEPT, 1))
         path.unlink()
-        await log_stream.wait_for(partial(told, log_stream, KEPT, 2))
+        await log_stream.wait_for(partial(has_logged, log_stream, KEPT, 2))
         assert (await mover.submit(DrawStock())).revision == 4
     assert "short-secret" not in log_stream.getvalue()
     first, second = [line["cause"] for line in log_stream.lines(KEPT)]
@@ -98,18 +98,18 @@ async def test_rotated_api_keys(tmp_path: Path, secrets: Mounted, log_stream: An
         table = await create(replica, metadata=first)
         assert (await refused(create(replica, metadata=second))).reason == "API_KEY_INVALID"
         secrets.put(keys=f"lobby {SECOND}\nlobby {FIRST}\n")
-        await log_stream.wait_for(partial(told, log_stream, RELOADED, 1))
+        await log_stream.wait_for(partial(has_logged, log_stream, RELOADED, 1))
         for metadata in (first, second):
             assert (await create(replica, metadata=metadata)).id != table.id
         assert await replica.store.count_owned("lobby", "waiting") == 3
         secrets.put(keys=f"lobby {SECOND}\n")
-        await log_stream.wait_for(partial(told, log_stream, RELOADED, 2))
+        await log_stream.wait_for(partial(has_logged, log_stream, RELOADED, 2))
         assert (await refused(create(replica, metadata=first))).reason == "API_KEY_INVALID"
         assert (await get(replica, table.id)).id == table.id
 
 
 async def test_files_in_the_middle_of_a_change(tmp_path: Path, log_stream: Announcing) -> None:
-    """Files that change while they are read are read again, and are not told of before."""
+    """Files that change while they are read are read again, and are not logged before."""
     path = tmp_path / "file"
     path.write_text("one")
     seen: list[str] = []
@@ -121,15 +121,15 @@ async def test_files_in_the_middle_of_a_change(tmp_path: Path, log_stream: Annou
 
     files = WatchedFiles("file", [path], read)
     assert seen == ["one"]
-    await files.look()
+    await files.reload_if_changed()
     assert seen == ["one"]
     path.write_text("two")
-    await files.look()
+    await files.reload_if_changed()
     assert log_stream.lines(RELOADED) == []
-    await files.look()
+    await files.reload_if_changed()
     assert seen == ["one", "two", "three"]
     assert [line["what"] for line in log_stream.lines(RELOADED)] == ["file"]
-    await files.look()
+    await files.reload_if_changed()
     assert len(seen) == 3
 
 
@@ -142,5 +142,5 @@ async def test_file_in_place_of_another(tmp_path: Path, log_stream: Announcing) 
         os.utime(place, (1_000_000_000, 1_000_000_000))
     files = WatchedFiles("file", [path], lambda: seen.append(path.read_text()))
     fresh.replace(path)
-    await files.look()
+    await files.reload_if_changed()
     assert seen == ["one", "two"]

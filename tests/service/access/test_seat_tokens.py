@@ -16,8 +16,8 @@ from buraco_service.access.seat_tokens import (
     SigningKey,
     TokenExpired,
     TokenInvalid,
-    bearer,
-    random_key,
+    make_random_key,
+    parse_bearer,
 )
 
 KEY = SigningKey("k1", b"0123456789abcdef0123456789abcdef")
@@ -64,7 +64,7 @@ def test_standard_form() -> None:
 
 
 def test_expiry() -> None:
-    """A token is good until the second it expires, even after it was verified and remembered."""
+    """A token is good until the second it expires, even after it was verified and cached."""
     tokens = SeatTokens([KEY], ttl=3600)
     assert tokens.verify(TOKEN, 1_800_003_599.9).seat == 2
     with pytest.raises(TokenExpired) as caught:
@@ -140,7 +140,7 @@ def test_algorithm_is_pinned() -> None:
 @given(place=st.integers(0, len(TOKEN) - 1), letter=st.sampled_from("ABCDabcd0123-_."))
 @settings(max_examples=200, deadline=None)
 def test_no_forgery(place: int, letter: str) -> None:
-    """A token with a changed letter is refused, or says exactly what it said before."""
+    """A token with a changed letter is refused, or has exactly the claims that it had before."""
     forged = TOKEN[:place] + letter + TOKEN[place + 1 :]
     try:
         claims = TOKENS.verify(forged, NOW)
@@ -166,7 +166,7 @@ def test_keys() -> None:
         SeatTokens([], ttl=60)
     with pytest.raises(ValueError, match="same kid"):
         SeatTokens([KEY, SigningKey("k1", OLD_KEY.secret)], ttl=60)
-    assert random_key().secret != random_key().secret
+    assert make_random_key().secret != make_random_key().secret
     assert "0123" not in repr(KEY)
 
 
@@ -182,7 +182,7 @@ def test_keys() -> None:
 )
 def test_bearer(metadata: tuple[tuple[str, str | bytes], ...] | None, token: str | None) -> None:
     """The token of a call stands in its authorization header; a call need not have one."""
-    assert bearer(metadata) == token
+    assert parse_bearer(metadata) == token
 
 
 @pytest.mark.parametrize(
@@ -201,4 +201,4 @@ def test_bearer(metadata: tuple[tuple[str, str | bytes], ...] | None, token: str
 def test_malformed_bearer(metadata: tuple[tuple[str, str | bytes], ...]) -> None:
     """A malformed or repeated authorization header is an error, not a call without a token."""
     with pytest.raises(TokenInvalid):
-        bearer(metadata)
+        parse_bearer(metadata)

@@ -105,12 +105,12 @@ async def test_new_client_authority(tmp_path: Path, secrets: Mounted, log_stream
 
 
 def told_more(log_stream: Announcing, before: int) -> bool:
-    """Whether it was told once more that files cannot be used."""
+    """Whether it was logged once more that files cannot be used."""
     return len(log_stream.lines(KEPT)) > before
 
 
 async def test_broken_new_certificate(tmp_path: Path, secrets: Mounted, log_stream: Announcing) -> None:
-    """New files that cannot be used are told once, without their content, and the old certificate stays."""
+    """New files that cannot be used are logged once, without their content, and the old certificate stays."""
     old, new = Authority(), Authority()
     certificate, _ = new.pair()
     _, stranger = new.pair()
@@ -123,9 +123,9 @@ async def test_broken_new_certificate(tmp_path: Path, secrets: Mounted, log_stre
         put(secrets, new)
         await log_stream.wait_for(lambda: bool(log_stream.lines(RELOADED)))
         assert await reached(replica, new.trusting())
-    told = log_stream.lines(KEPT)
-    assert len(told) == 2
-    assert all(line["level"] == "error" and str(secrets.path("cert")) in line["cause"] for line in told)
+    logged = log_stream.lines(KEPT)
+    assert len(logged) == 2
+    assert all(line["level"] == "error" and str(secrets.path("cert")) in line["cause"] for line in logged)
     assert stranger.splitlines()[1].decode() not in log_stream.getvalue()
 
 

@@ -321,7 +321,7 @@ async def test_renewed_token(replica: Replica) -> None:
 
 
 async def test_end_of_a_joined_token(replica: Replica) -> None:
-    """Who joins is told when the token ends."""
+    """Who joins learns when the token expires."""
     table = await create(replica)
     joined = await join_raw(replica, table.id)
     assert joined.token_expires_at.seconds == expiry(joined.token)
@@ -339,7 +339,7 @@ async def test_token_that_cannot_be_renewed(replica: Replica) -> None:
     assert (await refused(renewed(foreign))).short == ("PERMISSION_DENIED", "SEAT_NOT_YOURS")
     fresh = players[0]._replace(token=(await renewed(players[0])).token)
     await fresh.leave()
-    for gone in (players[0], fresh):
-        assert (await refused(renewed(gone))).short == ("PERMISSION_DENIED", "SEAT_NOT_YOURS")
+    for former in (players[0], fresh):
+        assert (await refused(renewed(former))).short == ("PERMISSION_DENIED", "SEAT_NOT_YOURS")
     nowhere = players[0]._replace(table_id="nowhere")
     assert (await refused(renewed(nowhere))).short == ("INVALID_ARGUMENT", "REQUEST_INVALID")

@@ -8,9 +8,9 @@ from buraco_rules import PRESETS_BY_ID, Deal, Discard, LayMeld, MeldKind, MoveWi
 from buraco_rules.cards import JOKER
 from buraco_service.errors import ApiError
 from buraco_service.tables import changes
-from buraco_service.tables.changes import FREE_REVERSALS, MOST_REVERSALS, REVERSALS_A_TURN
+from buraco_service.tables.changes import FREE_REVERSALS, MAX_REVERSALS, REVERSALS_A_TURN
 from buraco_service.tables.state import TableValue
-from buraco_service.tables.stored import decode, encode
+from buraco_service.tables.stored import parse_table, serialise_table
 from tests.service.tables.test_tables_values import NOW, begun
 
 BURRACO = PRESETS_BY_ID["burraco"]
@@ -54,7 +54,7 @@ def moved(table: TableValue) -> TableValue:
 def laid_and_taken_back(table: TableValue) -> TableValue:
     """The table after a meld was laid and taken back."""
     laid = changes.submit(table, 0, [LayMeld(HAND[:3])], NOW).table
-    return changes.take_back(laid, 0, NOW).table
+    return changes.undo_move(laid, 0, NOW).table
 
 
 @pytest.mark.parametrize("change", [moved, laid_and_taken_back])
@@ -85,7 +85,7 @@ def test_bound_holds_within_one_call() -> None:
 
 def test_bound_of_a_long_deal() -> None:
     """However many turns a deal has, its record stays small enough for every store."""
-    table = table_with_a_free_wild(turn=100_000)._replace(reversals=MOST_REVERSALS)
+    table = table_with_a_free_wild(turn=100_000)._replace(reversals=MAX_REVERSALS)
     with pytest.raises(ApiError, match="moved to and fro"):
         moved(table)
 
@@ -96,12 +96,12 @@ def test_wild_come_home_is_not_counted() -> None:
     assert table.deal is not None
     run = make_meld(BURRACO, MeldKind.RUN, (3, 4, 5, 2), 3, 3)
     deal = table.deal._replace(sides=(table.deal.side._replace(melds=(run,)), table.deal.sides[1]))
-    table = table._replace(deal=deal, reversals=MOST_REVERSALS)
-    assert changes.submit(table, 0, [MoveWild(0, 2)], NOW).table.reversals == MOST_REVERSALS
+    table = table._replace(deal=deal, reversals=MAX_REVERSALS)
+    assert changes.submit(table, 0, [MoveWild(0, 2)], NOW).table.reversals == MAX_REVERSALS
 
 
 def test_reversals_are_stored_and_start_anew() -> None:
     """The count is part of the stored table, and a deal begins with none."""
     table = moved(table_with_a_free_wild())
-    assert decode(encode(table), table.revision).reversals == 1
+    assert parse_table(serialise_table(table), table.revision).reversals == 1
     assert begun(rules=BURRACO).reversals == 0

@@ -242,7 +242,7 @@ async def test_failing_drain(store: Store, log_stream: Announcing) -> None:
     server = BuracoServer(SETTINGS, Metrics(), store, {}, (fail,))
     await server.start()
     await server.stop()
-    assert "cannot tell" in log_stream.lines("watchers were not told")[0]["exception"]
+    assert "cannot tell" in log_stream.lines("watchers not notified")[0]["exception"]
     assert log_stream.lines("stopped")
 
 

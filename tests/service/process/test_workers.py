@@ -26,7 +26,7 @@ from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_codec.moves import move_to_pb
 from buraco_rules import DrawStock
 from buraco_service.configuration.loading import load
-from buraco_service.serving.listening import StartError, reserved
+from buraco_service.serving.listening import StartError, reserve_port
 from buraco_service.workers import restarts, supervisor
 from buraco_service.workers.supervisor import Supervisor
 from tests.servers.service import START
@@ -285,7 +285,7 @@ def test_a_port_of_a_single_process_before() -> None:
             served, _ = before.accept()
             served.close()  # whoever closes first has to wait
             assert client.recv(1) == b""
-    with reserved("127.0.0.1", port) as found:
+    with reserve_port("127.0.0.1", port) as found:
         assert found == port
 
 

@@ -12,8 +12,8 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from buraco_service import errors
-from buraco_service.access.admission import Limits
 from buraco_service.access.api_keys import ApiKeys
+from buraco_service.access.limits import Limits
 from buraco_service.observing.current_call import bind_table, current_call
 from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.calls import Calls
@@ -222,7 +222,7 @@ async def test_error_after_answers(harness: Harness, caller: Caller) -> None:
 
 @pytest.mark.parametrize("method", ["say", "spell", "join", "chat"])
 async def test_nothing_internal_leaks(harness: Harness, caller: Caller, method: str) -> None:
-    """An unforeseen exception becomes INTERNAL with a fixed text; its cause is logged under the id that is told."""
+    """An unforeseen exception becomes INTERNAL with a fixed text; its cause is logged under the id in it."""
     harness.echo.fail = _raise_for("bad", RuntimeError("the secret hand is As Kd"))
     request: Any = text("bad") if method in ("say", "spell") else iter([text("bad")])
     call = getattr(caller, method)(request)

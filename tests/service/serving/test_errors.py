@@ -120,7 +120,7 @@ def test_every_rule_broken() -> None:
 
 
 def test_retry_delay() -> None:
-    """RetryInfo tells the delay with its fraction."""
+    """RetryInfo holds the delay with its fraction."""
     retry = details_of(errors.to_status(errors.limit_reached("watches", 1, "no more", 2.5)))["RetryInfo"]
     assert isinstance(retry, error_details_pb2.RetryInfo)
     assert retry.retry_delay.ToTimedelta().total_seconds() == 2.5

@@ -9,9 +9,9 @@ import pytest
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco_rules import Move
+from buraco_service.serving.play_stream import PlayStream
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
-from buraco_service.tables.play_stream import PlayStream
 from tests.service.scripts import dealt, plain_turn, plain_turns, short_rules
 from tests.service.table_server import PATIENCE, moves_to_pb, new_id
 from tests.service.usecases import UseCases

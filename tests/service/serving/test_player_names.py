@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from buraco_service.serving.player_names import MAX_BYTES, MAX_CHARACTERS, player_name
+from buraco_service.serving.player_names import MAX_BYTES, MAX_CHARACTERS, normalise_player_name
 
 PEOPLE = {
     "Latin": "Nguyễn Thị Ánh-O’Brien Łukasz",
@@ -108,10 +108,10 @@ UNFIT = {
 @pytest.mark.parametrize("name", PEOPLE.values(), ids=PEOPLE.keys())
 def test_what_people_are_called(name: str) -> None:
     """Names are kept as they are written, in every script, with joiners where a script or an emoji needs them."""
-    kept = player_name(name)
+    kept = normalise_player_name(name)
     assert kept == unicodedata.normalize("NFC", name)
-    assert player_name(kept) == kept
-    assert player_name(f"{name} {name}") == f"{kept} {kept}"
+    assert normalise_player_name(kept) == kept
+    assert normalise_player_name(f"{name} {name}") == f"{kept} {kept}"
 
 
 @pytest.mark.parametrize("name", UNFIT.values(), ids=UNFIT.keys())
@@ -120,7 +120,7 @@ def test_what_cannot_be_shown(name: str) -> None:
     with pytest.raises(
         ValueError, match=r"^U\+[0-9A-F]{4,5}.* is not allowed in a name, or not in this place$"
     ) as caught:
-        player_name(name)
+        normalise_player_name(name)
     named = str(caught.value).split()[0].removeprefix("U+")
     assert named in [f"{ord(character):04X}" for character in unicodedata.normalize("NFC", name)]
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_shown(name: str) -> None:
 def test_blanks_are_no_name(name: str) -> None:
     """A name has a visible character."""
     with pytest.raises(ValueError, match="has no visible character"):
-        player_name(name)
+        normalise_player_name(name)
 
 
 @pytest.mark.parametrize(
@@ -145,26 +145,26 @@ def test_blanks_are_no_name(name: str) -> None:
 )
 def test_one_form(sent: str, kept: str) -> None:
     """Names are composed, and their spaces single: what looks the same is the same."""
-    assert player_name(sent) == kept
+    assert normalise_player_name(sent) == kept
 
 
 def test_characters_are_counted_as_people_do() -> None:
     """64 characters are allowed however many code points they take, if all is within 2048 bytes."""
     clusters = ("x", "ж", "字", "ශ\u0dca\u200dරී"[:2], "🇧🇷", "q\u0303")
     for cluster in clusters:
-        assert player_name(cluster * MAX_CHARACTERS) == cluster * MAX_CHARACTERS
+        assert normalise_player_name(cluster * MAX_CHARACTERS) == cluster * MAX_CHARACTERS
         with pytest.raises(ValueError, match="at most 64 characters"):
-            player_name(cluster * (MAX_CHARACTERS + 1))
+            normalise_player_name(cluster * (MAX_CHARACTERS + 1))
 
 
 def test_bytes_are_bounded() -> None:
     """However few characters they make, a name is no longer than 2048 bytes, as sent and as kept."""
     family = PEOPLE["family"]
-    assert player_name(family * MAX_CHARACTERS)
+    assert normalise_player_name(family * MAX_CHARACTERS)
     # One character, as long as one likes.
     joined = "\U0001f469" + "\u200d\U0001f469" * (MAX_BYTES // 7 - 1)
-    assert player_name(joined)
+    assert normalise_player_name(joined)
     # Composed, each of these is two: three bytes become six.
     for long in (joined + joined, "a" + "\u0301" * 1024, " " * 2048 + "Ada", "\u0958" * 342, "x" * 10**6):
         with pytest.raises(ValueError, match="2048 bytes"):
-            player_name(long)
+            normalise_player_name(long)

@@ -1,4 +1,4 @@
-"""Positions that callers send are remembered, and nothing is told of them that reading them again would not tell."""
+"""Positions that callers send are cached, with the same results as reading them again."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def test_answers_come_back(rules: RuleSet) -> None:
     """What a caller was answered is known when it comes back, and is what reading it anew would give."""
     known = Positions()
     for deal, _ in playout(rules, 2, 1):
-        known.answered(snapshot_bytes(deal), deal)
+        known.add(snapshot_bytes(deal), deal)
         assert read(known, deal) is deal
         assert deal_from_pb(snapshot_to_pb(deal)) == deal
 
@@ -42,7 +42,7 @@ def test_positions_are_read_once() -> None:
 
 
 def test_faults_are_told_each_time() -> None:
-    """What is no position is not remembered as one."""
+    """What is no position is not cached as one."""
     known = Positions()
     deal = next(deal for deal, _ in playout(PRESETS[0], 4, 2))
     spoilt: Untyped = snapshot_to_pb(deal)
@@ -56,13 +56,13 @@ def test_faults_are_told_each_time() -> None:
 
 def test_positions_are_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest is evicted for a new one, and what is larger than the room for all is not kept."""
-    monkeypatch.setattr(positions, "_MOST", 15_000)
+    monkeypatch.setattr(positions, "_MAX_BYTES", 15_000)
     known = Positions()
     deals = [deal for deal, _ in playout(PRESETS[0], 4, 2)][:3]
     read_first = [read(known, deal) for deal in deals]
     assert [read(known, deal) is once for deal, once in zip(deals[1:], read_first[1:], strict=True)] == [True, True]
     assert read(known, deals[0]) is not read_first[0]
-    monkeypatch.setattr(positions, "_MOST", 10)
+    monkeypatch.setattr(positions, "_MAX_BYTES", 10)
     known = Positions()
     assert read(known, deals[0]) is not read(known, deals[0])
 
@@ -74,5 +74,5 @@ def test_positions_take_no_more_than_is_counted(rules: RuleSet) -> None:
     house = replace(rules, id="house", display_name="House rules " * 8)
     for deal, _ in playout(house, 4, 1):
         position = deal_from_pb(snapshot_to_pb(deal))
-        known.answered(snapshot_bytes(position), position)
-    assert 0 < size_of(known) <= known._known.used_bytes
+        known.add(snapshot_bytes(position), position)
+    assert 0 < size_of(known) <= known._cache.used_bytes

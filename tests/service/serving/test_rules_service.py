@@ -177,8 +177,8 @@ async def test_a_whole_deal_is_played(served: Served, preset: RuleSet, seats: in
         seat, number = deal.seat_to_move, deal.turn.number
         moves, events = [], []
         while legal and deal.turn.number == number:
-            lays = [move for move in legal if not isinstance(move, Discard)]
-            moves.append(rng.choice(lays or legal if rng.random() < 0.7 else legal))
+            melding = [move for move in legal if not isinstance(move, Discard)]
+            moves.append(rng.choice(melding or legal if rng.random() < 0.7 else legal))
             deal, happened = apply(deal, moves[-1])
             events += [event_to_pb(event) for event in happened]
             legal = legal_moves(deal)

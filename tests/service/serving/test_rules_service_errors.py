@@ -21,7 +21,8 @@ from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.rules_servicer import RulesServicer
 from tests.rules.playouts import played
 from tests.rules.positions import CLASSIC, position
-from tests.service.rules_server import Refusal, Served, refusal, refusal_of, serving, spoil
+from tests.service.refusals import assert_invalid, read_refusal, refused
+from tests.service.rules_server import Served, serving, spoil
 
 REASONS = {"RULE_SET_UNKNOWN", "RULE_SET_INVALID", "SNAPSHOT_INVALID", "REQUEST_INVALID"}
 
@@ -100,10 +101,10 @@ DEALS: dict[str, tuple[dict[str, Any], str, set[str]]] = {
 async def test_what_cannot_be_dealt(served: Served, name: str) -> None:
     """Deal refuses what it cannot deal, with every field at fault."""
     fields, reason, at_fault = DEALS[name]
-    refused = await refusal(served.stub.Deal(pb.DealRequest(**fields)))
-    assert (refused.code, refused.reason) == ("INVALID_ARGUMENT", reason)
-    assert set(refused.fields) == at_fault
-    assert all(refused.fields.values())
+    refusal = await refused(served.stub.Deal(pb.DealRequest(**fields)))
+    assert refusal.short == ("INVALID_ARGUMENT", reason)
+    assert set(refusal.fields) == at_fault
+    assert all(refusal.fields.values())
 
 
 SNAPSHOTS: dict[str, tuple[Any, str, set[str]]] = {
@@ -175,9 +176,9 @@ def discard() -> Any:
 async def test_what_is_no_position(served: Served, name: str, call: str) -> None:
     """Every call refuses a snapshot that is none, or that play cannot reach, with all that is wrong with it."""
     message, reason, at_fault = SNAPSHOTS[name]
-    refused = await refusal(CALLS[call](served, message))
-    assert (refused.code, refused.reason) == ("INVALID_ARGUMENT", reason)
-    assert set(refused.fields) == at_fault
+    refusal = await refused(CALLS[call](served, message))
+    assert refusal.short == ("INVALID_ARGUMENT", reason)
+    assert set(refusal.fields) == at_fault
 
 
 @pytest.mark.parametrize("call", ["ValidateMoves", "ListLegalMoves", "GetView"])
@@ -193,21 +194,22 @@ async def test_what_is_no_seat(served: Served, call: str) -> None:
         ),
         "GetView": lambda: served.stub.GetView(pb.RulesServiceGetViewRequest(snapshot=good, seat=2)),
     }
-    refused = await refusal(requests[call]())
-    assert refused == Refusal("INVALID_ARGUMENT", "REQUEST_INVALID", {"seat": "a seat, 0 to 1, not 2"})
+    refusal = await refused(requests[call]())
+    assert_invalid(refusal, "seat")
+    assert refusal.fields == {"seat": "a seat, 0 to 1, not 2"}
 
 
 async def test_what_are_no_moves(served: Served) -> None:
     """Moves that cannot be read are refused with the field at fault; so are none, and more than 256."""
     request: Untyped = pb.ValidateMovesRequest(snapshot=snapshot(), moves=[discard(), discard()])
     request.moves[1].lay_off.cards.extend([3, 0])
-    refused = await refusal(served.stub.ValidateMoves(request))
-    assert (refused.code, refused.reason) == ("INVALID_ARGUMENT", "REQUEST_INVALID")
-    assert set(refused.fields) == {"moves[1].lay_off.cards[1]"}
+    refusal = await refused(served.stub.ValidateMoves(request))
+    assert refusal.short == ("INVALID_ARGUMENT", "REQUEST_INVALID")
+    assert set(refusal.fields) == {"moves[1].lay_off.cards[1]"}
     for count in (0, 257):
         request = pb.ValidateMovesRequest(snapshot=snapshot(), moves=[discard()] * count)
-        refused = await refusal(served.stub.ValidateMoves(request))
-        assert refused.fields == {"moves": f"1 to 256 moves, not {count}"}
+        refusal = await refused(served.stub.ValidateMoves(request))
+        assert refusal.fields == {"moves": f"1 to 256 moves, not {count}"}
 
 
 async def test_everything_wrong_is_told_together(served: Served) -> None:
@@ -215,9 +217,9 @@ async def test_everything_wrong_is_told_together(served: Served) -> None:
     request: Untyped = pb.ValidateMovesRequest(snapshot=snapshot(), seat=7, moves=[discard()])
     request.snapshot.deal.pile.insert(0, 99)
     request.moves[0].move_wild.meld = 0
-    refused = await refusal(served.stub.ValidateMoves(request))
-    assert refused.reason == "SNAPSHOT_INVALID"
-    assert set(refused.fields) == {"snapshot.deal.pile[0]", "seat", "moves[0].move_wild.wild_position"}
+    refusal = await refused(served.stub.ValidateMoves(request))
+    assert refusal.reason == "SNAPSHOT_INVALID"
+    assert set(refusal.fields) == {"snapshot.deal.pile[0]", "seat", "moves[0].move_wild.wild_position"}
 
 
 ARRANGED: dict[str, tuple[dict[str, Any], str, set[str]]] = {
@@ -244,16 +246,16 @@ ARRANGED: dict[str, tuple[dict[str, Any], str, set[str]]] = {
 async def test_what_cannot_be_arranged(served: Served, name: str) -> None:
     """ArrangeMeld refuses what is no pool of cards of the rule set's deck."""
     fields, reason, at_fault = ARRANGED[name]
-    refused = await refusal(served.stub.ArrangeMeld(pb.ArrangeMeldRequest(**fields)))
-    assert (refused.code, refused.reason) == ("INVALID_ARGUMENT", reason)
-    assert set(refused.fields) == at_fault
+    refusal = await refused(served.stub.ArrangeMeld(pb.ArrangeMeldRequest(**fields)))
+    assert refusal.short == ("INVALID_ARGUMENT", reason)
+    assert set(refusal.fields) == at_fault
 
 
 async def test_a_number_that_is_no_card(served: Served) -> None:
-    """Of a number that is no card only that is said, and not that the deck has fewer of it."""
+    """A number that is no card is reported as such, and not as more of a card than the deck has."""
     cards: Untyped = [3, 0, 54]
-    refused = await refusal(served.stub.ArrangeMeld(pb.ArrangeMeldRequest(rule_set_id="open", cards=cards)))
-    assert refused.fields == {"cards[1]": "0 is no card", "cards[2]": "54 is no card"}
+    refusal = await refused(served.stub.ArrangeMeld(pb.ArrangeMeldRequest(rule_set_id="open", cards=cards)))
+    assert refusal.fields == {"cards[1]": "0 is no card", "cards[2]": "54 is no card"}
 
 
 async def test_the_state_is_not_changed(served: Served) -> None:
@@ -263,7 +265,7 @@ async def test_the_state_is_not_changed(served: Served) -> None:
     bad: Untyped = pb.ValidateMovesRequest()
     bad.CopyFrom(request)
     bad.snapshot.deal.sides[0].melds[0].cards[0] = 1
-    await refusal(served.stub.ValidateMoves(bad))
+    await refused(served.stub.ValidateMoves(bad))
     assert await served.stub.ValidateMoves(request) == before
 
 
@@ -274,7 +276,7 @@ async def test_spoiled_snapshots_never_break_the_service(served: Served) -> None
     """Snapshots with random things changed in them are answered, or refused as malformed with the fields at fault."""
     rng = random.Random(8)
     deals = [deal for deal, _ in played()]
-    answered = refused = 0
+    answers = refusals = 0
     for _ in range(300):
         deal = rng.choice(deals)
         message = snapshot_to_pb(deal)
@@ -283,18 +285,18 @@ async def test_spoiled_snapshots_never_break_the_service(served: Served) -> None
         call = CALLS[rng.choice(list(CALLS))](served, message)
         try:
             await call
-            answered += 1
+            answers += 1
         except grpc.aio.AioRpcError as error:
-            said = refusal_of(error)
-            assert said.code == "INVALID_ARGUMENT", message
-            assert said.reason in REASONS
-            assert said.fields, message
-            assert all(field == "seat" or field.startswith("snapshot") for field in said.fields)
-            refused += 1
-    assert min(answered, refused) > 15
+            refusal = read_refusal(error)
+            assert refusal.code is grpc.StatusCode.INVALID_ARGUMENT, message
+            assert refusal.reason in REASONS
+            assert refusal.fields, message
+            assert all(field == "seat" or field.startswith("snapshot") for field in refusal.fields)
+            refusals += 1
+    assert min(answers, refusals) > 15
 
 
-def judged(deal: Deal, seed: int, times: int) -> set[str]:
+def reasons_of(deal: Deal, seed: int, times: int) -> set[str]:
     """The reasons for which the calls refuse a spoiled snapshot of a deal, called in this process."""
     rng = random.Random(seed)
     message = snapshot_to_pb(deal)
@@ -329,7 +331,7 @@ async def answered(call: Any) -> Any:
 def test_any_snapshot_is_judged(seed: int, times: int) -> None:
     """Whatever stands in a snapshot, each call answers it or refuses it as malformed, all for one reason."""
     deals = [deal for deal, _ in played()]
-    reasons = judged(deals[seed % len(deals)], seed, times)
+    reasons = reasons_of(deals[seed % len(deals)], seed, times)
     assert reasons <= REASONS
     assert len(reasons - {"REQUEST_INVALID"}) <= 1
 
@@ -337,5 +339,5 @@ def test_any_snapshot_is_judged(seed: int, times: int) -> None:
 def test_sound_snapshots_are_answered() -> None:
     """The positions that are spoiled above are all answered when they are not."""
     for deal, _ in played()[::60]:
-        assert judged(deal, 0, 0) == set()
+        assert reasons_of(deal, 0, 0) == set()
     assert any(deal.phase is Phase.OVER for deal, _ in played())

@@ -78,7 +78,7 @@ def test_view_does_not_depend_on_hidden_cards(rules: RuleSet, seats: int) -> Non
 @BOTH_SIZES
 @EVERY_RULE_SET
 def test_events_do_not_depend_on_hidden_cards(rules: RuleSet, seats: int) -> None:
-    """However the cards that stay hidden lie, a receiver is told the same of the same move."""
+    """Whatever the hidden cards are, a receiver gets the same events of the same move."""
     rng = random.Random(10 + seats)
     compared = changed = 0
     for step in played(dealt(rules, seats), rng):
@@ -90,7 +90,7 @@ def test_events_do_not_depend_on_hidden_cards(rules: RuleSet, seats: int) -> Non
                 # With another hand the move may leave the seat that makes it in a dead end.
                 assert receiver != step.seat
                 continue
-            assert told(happened, receiver) == told(step.events, receiver)
+            assert sent(happened, receiver) == sent(step.events, receiver)
             compared += 1
             changed += other != step.before
     assert compared > 300
@@ -114,7 +114,7 @@ def what_stays(step: Step, receiver: int | None) -> Kept:
     )
 
 
-def told(events: Sequence[Any], receiver: int | None) -> list[Any]:
+def sent(events: Sequence[Any], receiver: int | None) -> list[Any]:
     """Events as a receiver gets them."""
     return [redacted(event_to_pb(event), receiver) for event in events]
 
@@ -256,7 +256,7 @@ def assert_nothing_in_logs(stream: Announcing, secrets: Sequence[str]) -> None:
 
 
 async def play_and_look(path: Path, log_stream: Announcing, rules: RuleSet, seats: int) -> None:
-    """A game, everything it told anybody, what it left in the log, and what it left in the store."""
+    """A game, everything that anybody was sent, what it left in the log, and what it left in the store."""
     async with serving(path, log_format="json") as replica:
         game = Game(replica, random.Random(seats))
         await game.play(rules, seats)
@@ -278,7 +278,7 @@ async def play_and_look(path: Path, log_stream: Announcing, rules: RuleSet, seat
     ("rule_set", "seats"), [(rules.id, 2 + number % 2 * 2) for number, rules in enumerate(PRESETS)]
 )
 async def test_nothing_hidden_is_told(tmp_path: Path, log_stream: Announcing, rule_set: str, seats: int) -> None:
-    """No message, refusal or log line of a match tells anybody of a card that is hidden from them."""
+    """No message, refusal or log line of a match shows anybody a card that is hidden from them."""
     await play_and_look(tmp_path / "tables.db", log_stream, PRESETS_BY_ID[rule_set], seats)
 
 
@@ -306,7 +306,7 @@ def unlisted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]
 
 
 def logged(stream: Announcing, refusal: Refusal, kind: str) -> bool:
-    """Whether a caller was told nothing but the id under which the log names the kind of event."""
+    """Whether a caller got nothing but the id under which the log names the kind of event."""
     assert refusal.short == ("INTERNAL", "INTERNAL")
     assert refusal.message == "internal error"
     (line,) = [line for line in stream.lines("unforeseen error") if line["error_id"] == refusal.metadata["errorId"]]

@@ -143,7 +143,7 @@ async def test_repeat_after_more_has_happened(replica: Replica) -> None:
 
 
 async def test_refusals_are_not_remembered(replica: Replica) -> None:
-    """A request that was refused may be sent again, and is judged anew."""
+    """A request that was refused may be sent again, and is decided anew."""
     players = await start(replica)
     turn = plain_turn(dealt())
     request_id = new_id()
@@ -188,18 +188,18 @@ async def test_call_and_stream_at_the_same_time(replica: Replica) -> None:
     calls = [player.submit(draw, request_id=request_id) for _ in range(4)]
     answers = await gathered(*calls, send())
     assert {answer.revision for answer in answers[:4]} == {4}
-    told = []
+    sent = []
     missing = 4
     while missing:
         update = await stream.next()
         if update.kind == "answer":
             missing -= 1
             assert update.message.accepted.revision == 4
-            told += update.message.accepted.events
+            sent += update.message.accepted.events
         else:
             assert update.kind == "events"
-            told += update.message.events
-    assert len(told) == 1, "the change is told once"
+            sent += update.message.events
+    assert len(sent) == 1, "the change is sent once"
     assert (await get(replica, player.table_id)).revision == 4
 
 
@@ -245,8 +245,8 @@ async def test_same_create_in_other_words(replica: Replica) -> None:
         {"request_id": request_id.upper()},
     ]
     with unchanged(replica):
-        for said in words:
-            assert await replica.tables.CreateTable(pb.CreateTableRequest(**asked | said)) == first
+        for fields in words:
+            assert await replica.tables.CreateTable(pb.CreateTableRequest(**asked | fields)) == first
 
 
 @pytest.mark.parametrize("change", [{"seat": 0}, {"seat": None}, {"player_name": "Bo"}, {"entropy": b"mine"}], ids=str)
@@ -392,7 +392,7 @@ async def test_another_request_after_a_refusal(replica: Replica) -> None:
 
 
 async def test_same_id_at_another_table(replica: Replica) -> None:
-    """Tables remember requests for themselves; a token of another table gets no remembered answer."""
+    """Answers are stored by table; a token of another table gets none of them."""
     here, there = await start(replica), await start(replica)
     seat = dealt().seat_to_move
     request_id = new_id()
@@ -420,7 +420,7 @@ async def test_same_id_after_the_seat_changed_hands(replica: Replica) -> None:
     with unchanged(replica):
         refusal = await refused(players[seat].submit(discard, request_id=second_id))
         assert refusal.short == ("PERMISSION_DENIED", "SEAT_NOT_YOURS")
-        # The own answer may be had again: it tells nothing new.
+        # The own answer may be had again: it reveals nothing new.
         assert await players[seat].submit(DrawStock(), request_id=first_id) == first
 
 
@@ -449,7 +449,7 @@ async def test_join_can_be_repeated_after_the_start(replica: Replica) -> None:
 
 @pytest.mark.slow
 async def test_how_long_requests_are_remembered(replica: Replica) -> None:
-    """The requests of the newest 512 changes are remembered, older ones soon no longer."""
+    """The requests of the newest 512 changes are stored with their answers, older ones soon no longer."""
     table = await create(replica)
     joins = []
     for _ in range((KEPT_ANSWERS + 2 * PRUNE_STEP) // 2):
@@ -485,17 +485,17 @@ async def test_created_anew(sqlite_url: str) -> None:
         return at.tokens.verify((await at.join(table_id, None, name, b"", new_id())).token, now[0])
 
     table_id = await created(here, stake=1)
-    gone = await joined(here, "Ada")
-    assert (await there.get(table_id)).revision == 2
+    former = await joined(here, "Ada")
+    assert (await there.repository.get(table_id)).revision == 2
     now[0] += 61
     assert await store.expire(now[0] - 60, 10) == 1
     assert await created(there, stake=2) == table_id
     player = await joined(there, "Bo")
     for at in (here, there):
         with pytest.raises(ApiError) as caught:
-            await at.leave(table_id, gone, new_id())
+            await at.leave(table_id, former, new_id())
         assert caught.value.reason == "SEAT_NOT_YOURS"
-        table = await at.get(table_id)
+        table = await at.repository.get(table_id)
         assert (table.revision, table.stake, table.seats[0].player_name) == (2, 2, "Bo")
     assert (await here.leave(table_id, player, new_id())).table.revision == 3
     await store.close()

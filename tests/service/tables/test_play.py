@@ -102,7 +102,7 @@ async def test_unary_call_beside_the_stream(replica: Replica) -> None:
 
 
 async def test_undo(replica: Replica) -> None:
-    """An undo is answered like a move, and the seat is told its legal moves anew (R11.4)."""
+    """An undo is answered like a move, and the seat gets its legal moves anew (R11.4)."""
     steps = steps_to(lambda deal: len(deal.turn.undo) == 1, dealt(), random.Random(3))
     players = await start(replica)
     await submitted(players, turns(steps))
@@ -164,7 +164,7 @@ async def test_error_after_what_happened(tmp_path: Path) -> None:
 
 
 async def test_turns_only_when_asked_for(replica: Replica) -> None:
-    """Without having asked for them a seat is told no legal moves."""
+    """Without having asked for them a seat gets no legal moves."""
     players = await start(replica)
     streams = await opened(players)
     script = list(plain_turns(dealt(), 4))
@@ -220,8 +220,8 @@ async def play_alone(player: Player, stream: Play, rng: random.Random) -> Log:
             answers += 1
         if revision is not None:
             log.revisions.append(revision)
-            told = update.message.accepted if update.kind == "answer" else update.message
-            log.events.extend(told.events)
+            change = update.message.accepted if update.kind == "answer" else update.message
+            log.events.extend(change.events)
     return log._replace(answers=answers)
 
 
@@ -236,14 +236,14 @@ async def test_all_seats_at_once(replica: Replica, seats: int) -> None:
         play_alone(player, stream, random.Random(player.seat)) for player, stream in zip(players, streams, strict=True)
     ]
     logs = await asyncio.gather(*seats_played)
-    told = await public.rest()
-    revisions = [update.message.revision for update in told]
+    updates = await public.rest()
+    revisions = [update.message.revision for update in updates]
     assert revisions == list(range(first + 1, revisions[-1] + 1))
     assert all(log.revisions == revisions for log in logs)
     # Each revision but the last gave one seat a turn, and nobody else.
     assert sorted(number for log in logs for number in log.turns) == list(range(first, revisions[-1]))
     assert all(log.answers == len(log.turns) for log in logs)
-    kinds = [event.WhichOneof("event") for update in told for event in update.message.events]
+    kinds = [event.WhichOneof("event") for update in updates for event in update.message.events]
     assert all([event.WhichOneof("event") for event in log.events] == kinds for log in logs)
     assert kinds[-1] == "match_ended"
     seats_drew = [event.drew.seat for event in logs[0].events if event.HasField("drew")]

@@ -39,7 +39,7 @@ async def replica(tmp_path: Path) -> AsyncIterator[Replica]:
 
 
 def replayed(record: table_pb2.DealRecord) -> Deal:
-    """The deal that a record tells of, played again with nothing but the rules."""
+    """The deal of a record, played again with nothing but the rules."""
     rules = rule_set_from_pb(record.rule_set)
     first, second = record.match.scores or (0, 0)
     match = Match(record.match.deal_number, (first, second), record.match.starter, record.match.target_score)

@@ -1,4 +1,4 @@
-"""Two replicas on one store, whichever store it is: what one accepts, the other knows and tells."""
+"""Two replicas on one store, whichever store it is: what one accepts, the other knows and sends."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ async def test_match_is_told_at_both_replicas_turn_by_turn(replicas: tuple[Repli
     for turn in script:
         answer = await at_home[turn.seat].submit(*turn.moves)
         for watcher in watchers:
-            told = await watcher.expect("events")
-            assert told.revision == answer.revision
-            assert [event.WhichOneof("event") for event in told.events] == [
+            sent = await watcher.expect("events")
+            assert sent.revision == answer.revision
+            assert [event.WhichOneof("event") for event in sent.events] == [
                 event.WhichOneof("event") for event in answer.events
             ]
         for replica in replicas:

@@ -168,15 +168,15 @@ async def test_stale_revision(replica: Replica, players: list[Player]) -> None:
     await stream.expect("state")
     with unchanged(replica):
         for revision in (0, 1, 3, 5, 2**63, 2**64 - 1):
-            told = {"currentRevision": "4", "revision": str(revision)}
+            metadata = {"currentRevision": "4", "revision": str(revision)}
             for call in (other.submit(following, revision=revision), other.undo(revision=revision)):
                 refusal = await refused(call)
                 assert refusal.short == ("ABORTED", "REVISION_STALE")
-                assert refusal.metadata == told
+                assert refusal.metadata == metadata
             for request in (stream.submit(following, revision=revision), stream.undo(revision=revision)):
                 error = await stream.denied(await request)
                 assert (error.code, error.reason) == (grpc.StatusCode.ABORTED.value[0], "REVISION_STALE")
-                assert dict(error.metadata) == told
+                assert dict(error.metadata) == metadata
     assert (await other.submit(following, revision=4)).revision == 5
 
 

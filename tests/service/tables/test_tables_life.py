@@ -80,7 +80,7 @@ async def test_create_house_rules(replica: Replica) -> None:
 
 
 async def test_create_random_seed(replica: Replica) -> None:
-    """Without a seed every table gets one of its own, and nobody is said to know it."""
+    """Without a seed every table gets one of its own, and no table is marked as seeded by its creator."""
     requests = [pb.CreateTableRequest(rule_set_id=RULE_SET, seats=2, request_id=new_id()) for _ in range(2)]
     first, second = [(await replica.tables.CreateTable(request, timeout=PATIENCE)).table for request in requests]
     assert first.commitment != second.commitment
@@ -154,13 +154,13 @@ async def test_entropy_is_mixed_in(replica: Replica) -> None:
 
 
 async def test_leave_before_the_match(replica: Replica) -> None:
-    """A seat given back before the match is free for anybody, and what its player had added to the shuffle is gone."""
+    """A seat given back before the match is free for anybody, and what its player added to the shuffle is dropped."""
     table = await create(replica)
-    gone = await join(replica, table.id, entropy=b"mine")
-    left = (await gone.leave()).table
+    former = await join(replica, table.id, entropy=b"mine")
+    left = (await former.leave()).table
     assert (left.revision, left.state) == (3, table_pb2.TABLE_STATE_WAITING)
     assert [seat.player_name for seat in left.seats] == ["", ""]
-    assert (await refused(gone.look())).short == ("PERMISSION_DENIED", "SEAT_NOT_YOURS")
+    assert (await refused(former.look())).short == ("PERMISSION_DENIED", "SEAT_NOT_YOURS")
     assert (await join_raw(replica, table.id)).seat == 0
     await join_raw(replica, table.id)
     assert (await replica.table(table.id)).deal == dealt()

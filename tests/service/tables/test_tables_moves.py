@@ -65,7 +65,7 @@ async def replica(tmp_path: Path) -> AsyncIterator[Replica]:
 
 
 async def test_legal_moves(replica: Replica) -> None:
-    """The seat to move is told its legal moves; the others, and everybody before the match, are told none."""
+    """The seat to move gets its legal moves; the others, and everybody before the match, get none."""
     table = await create(replica)
     early = await join(replica, table.id)
     assert not (await early.legal()).moves
@@ -165,8 +165,8 @@ async def test_deals_follow_each_other(replica: Replica) -> None:
         answer = await players[last.seat].submit(*last.moves)
         ended = after_moves(deal, (*first.moves, *last.moves))
         assert ended.ending is Ending.MAX_TURNS
-        told = [event.WhichOneof("event") for event in answer.events]
-        assert told == ["drew", "discarded", "deal_ended", "dealt"]
+        kinds = [event.WhichOneof("event") for event in answer.events]
+        assert kinds == ["drew", "discarded", "deal_ended", "dealt"]
         over = answer.events[2].deal_ended
         assert commitment(over.seed) == shown
         assert [tuple(hand.cards) for hand in over.hands] == list(ended.hands)
@@ -219,7 +219,7 @@ async def test_match_to_its_end(replica: Replica) -> None:
 
 
 async def test_scores_of_an_ended_deal(replica: Replica) -> None:
-    """The end of a deal is told with the score that the rules give it, line by line (R9)."""
+    """The end of a deal is sent with the score that the rules give it, line by line (R9)."""
     steps = list(played(dealt(), random.Random(4)))
     players = await start(replica)
     answer = (await submitted(players, turns(steps)))[-1]

@@ -49,7 +49,7 @@ async def assert_log_leads_to_state(replica: Replica, table_id: str, deal: Deal)
 
 @pytest.mark.parametrize("with_revision", [False, True])
 async def test_submits(replicas: list[Replica], with_revision: bool) -> None:
-    """Of many players of one seat who move at once one is heard; the others are told, and the table goes on by one."""
+    """Of many players of one seat who move at once one moves; the others are refused, and the table goes on by one."""
     players = await start(replicas[0])
     table_id = players[0].table_id
     public = watch(replicas[1], table_id)
@@ -103,7 +103,7 @@ async def test_undos(replicas: list[Replica]) -> None:
 
 
 async def test_joins(replicas: list[Replica]) -> None:
-    """More players than seats: every seat is taken once, and the rest is told that the table is full."""
+    """More players than seats: every seat is taken once, and the rest learns that the table is full."""
     table = await create(replicas[0], seats=4)
     names = [f"player {number}" for number in range(12)]
     outcomes = await gathered(

@@ -37,7 +37,7 @@ async def replica(tmp_path: Path) -> AsyncIterator[Replica]:
 
 
 async def test_store_away(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the store is away every call says so and when to try again, tells no cause, and works once it is back."""
+    """While the store is away every call says so and when to try again, shows no cause, and works once it is back."""
     players = await start(replica)
     turn = plain_turn(dealt())
     mover = players[turn.seat]
@@ -75,7 +75,7 @@ async def test_store_away(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_answer_lost_in_the_store(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A change that was written though the store said it could not is found by a repeat, and not made twice."""
+    """A change that was written though the store reported a failure is found by a repeat, and not made twice."""
     players = await start(replica)
     turn = plain_turn(dealt())
     mover = players[turn.seat]
@@ -97,7 +97,7 @@ async def test_answer_lost_in_the_store(replica: Replica, monkeypatch: pytest.Mo
 
 
 async def test_race_lost_again_and_again(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who loses one race after the other is told at last, with the revision that the table has."""
+    """Who loses one race after the other is refused at last, with the revision that the table has."""
     players = await start(replica)
     mover = players[dealt().seat_to_move]
     tries = 0

@@ -23,10 +23,10 @@ from buraco_rules import (
 )
 from buraco_service.errors import ApiError
 from buraco_service.tables import changes
-from buraco_service.tables.entries import Entry, read_entry
+from buraco_service.tables.entries import Entry, make_entry, parse_entry, serialise_entry
 from buraco_service.tables.recent import MAX_BYTES, MAX_ENTRIES, RecentTables
 from buraco_service.tables.state import Seat, TableState, TableValue
-from buraco_service.tables.stored import CorruptTable, decode, encode, table_to_pb
+from buraco_service.tables.stored import CorruptTable, parse_table, serialise_table, table_to_pb
 from tests.memory import size_of
 from tests.rules.playouts import playout
 from tests.service.scripts import CLASSIC, dealt, plain_turn, played, turns
@@ -41,16 +41,7 @@ def opened(
     seats: int = 2, rules: RuleSet = CLASSIC, *, target: int = 0, stake: int = 0, now: float = NOW
 ) -> TableValue:
     """A new table."""
-    return changes.opened(
-        "0" * 32,
-        rules,
-        seats,
-        target_score=target,
-        stake=stake,
-        now=now,
-        master_seed=SEED,
-        seeded_by_creator=True,
-    )
+    return TableValue("0" * 32, rules, (Seat(),) * seats, target, stake, now, now, SEED, seeded_by_creator=True)
 
 
 def begun(seats: int = 2, rules: RuleSet = CLASSIC, *, target: int = 0, stake: int = 0) -> TableValue:
@@ -101,11 +92,11 @@ def test_time_does_not_run_backwards() -> None:
 def test_changes_leave_the_table_alone() -> None:
     """A change that was decided and is not committed has changed nothing."""
     table = begun()
-    before = encode(table)
+    before = serialise_table(table)
     turn = plain_turn(dealt())
     changes.submit(table, turn.seat, turn.moves, NOW)
     changes.leave(table, 0, NOW)
-    assert encode(table) == before
+    assert serialise_table(table) == before
 
 
 def test_entry_of_a_change() -> None:
@@ -114,12 +105,13 @@ def test_entry_of_a_change() -> None:
     turn = plain_turn(dealt())
     change = changes.submit(table, turn.seat, turn.moves, NOW)
     assert change.table.revision == table.revision + 1
-    payload = change.entry.payload()
+    entry = make_entry(change)
+    payload = serialise_entry(entry, change)
     stored = table_pb2.StoredEntry.FromString(payload)
     assert [move.seat for move in stored.moves] == [turn.seat] * 2
     assert stored.events[0].drew.card == dealt().stock[-1]
     assert change.ended is None
-    assert read_entry(change.entry.revision, payload) == change.entry
+    assert parse_entry(entry.revision, payload) == entry
 
 
 def test_moves_after_the_end_of_a_deal() -> None:
@@ -159,7 +151,7 @@ def test_nothing_to_play(state: TableState) -> None:
     with pytest.raises(ApiError) as submitting:
         changes.submit(table, 0, [DrawStock()], NOW)
     with pytest.raises(ApiError) as undoing:
-        changes.take_back(table, 0, NOW)
+        changes.undo_move(table, 0, NOW)
     assert submitting.value.reason == undoing.value.reason == reason
 
 
@@ -171,7 +163,7 @@ def test_seats_are_independent_values() -> None:
     left = changes.leave(table, 1, NOW + 1).table
     assert left.seats[1] == Seat(entropy=b"mine")
     assert left.seats[0] == table.seats[0]
-    assert changes.entropies(left) == (b"mine", b"mine")
+    assert left.entropies == (b"mine", b"mine")
 
 
 # ---- the stored form ----
@@ -182,9 +174,9 @@ def test_stored_form(rules: RuleSet) -> None:
     """A table survives encoding and decoding unchanged at every step, and its bytes do as well."""
     table = begun(4, rules, target=2005, stake=7)
     for turn in turns(list(played(dealt(rules, 4, target=2005), random.Random(9)))):
-        data = encode(table)
-        again = decode(data, table.revision)
-        assert encode(again) == data
+        data = serialise_table(table)
+        again = parse_table(data, table.revision)
+        assert serialise_table(again) == data
         assert again._replace(created_at=NOW, updated_at=NOW, seats=()) == table._replace(
             created_at=NOW, updated_at=NOW, seats=()
         )
@@ -198,7 +190,7 @@ def test_stored_form(rules: RuleSet) -> None:
 def test_stored_result(result: MatchResult | None) -> None:
     """A result is kept, a draw too (R10.2), and shown with what the stake moved (R11.3)."""
     table = begun(4, stake=9)._replace(result=result)
-    assert decode(encode(table), table.revision).result == result
+    assert parse_table(serialise_table(table), table.revision).result == result
     shown = table_to_pb(table)
     assert shown.HasField("result") is (result is not None)
     if result is not None:
@@ -210,17 +202,17 @@ def test_stored_result(result: MatchResult | None) -> None:
 def test_stored_times(seconds: float) -> None:
     """Times are kept to the microsecond, and what was read is written the same: no copy runs ahead of another."""
     table = opened(now=seconds)
-    again = decode(encode(table), 1)
+    again = parse_table(serialise_table(table), 1)
     assert again.updated_at == pytest.approx(seconds, abs=1e-6)
-    assert encode(again) == encode(table)
+    assert serialise_table(again) == serialise_table(table)
     assert table_to_pb(again) == table_to_pb(table)
 
 
-@pytest.mark.parametrize("data", [b"", b"\xff", b"\x0a\x01x", encode(opened())[:-5]])
+@pytest.mark.parametrize("data", [b"", b"\xff", b"\x0a\x01x", serialise_table(opened())[:-5]])
 def test_corrupt_table(data: bytes) -> None:
     """Bytes that are no table are not taken for one."""
     with pytest.raises(CorruptTable):
-        decode(data, 1)
+        parse_table(data, 1)
 
 
 def test_public_form_tells_no_secret() -> None:
@@ -229,7 +221,7 @@ def test_public_form_tells_no_secret() -> None:
     change = changes.join(table, 1, "Ada", b"entropy of Ada", "token of Ada", NOW)
     data = table_to_pb(change.table).SerializeToString()
     for secret in (SEED, server_seed(SEED, 1), b"entropy of Ada", b"token of Ada"):
-        assert secret in encode(change.table) or secret == server_seed(SEED, 1)
+        assert secret in serialise_table(change.table) or secret == server_seed(SEED, 1)
         assert secret not in data
     assert commitment(server_seed(SEED, 1)) in data
 
@@ -247,7 +239,7 @@ SIZE = 500
 
 
 def revisions(recent: RecentTables, after: int, table_id: str = "a") -> list[int]:
-    """The changes that are remembered after a revision."""
+    """The revisions of the cached changes after one."""
     return [entry.revision for entry in recent.entries_after(table_id, after)]
 
 
@@ -260,13 +252,13 @@ def test_recent_keeps_the_newest() -> None:
     assert recent.get("a") == at(3)
     recent.put(at(4), SIZE, Entry(4))
     assert recent.get("a") == at(4)
-    recent.forget("a")
+    recent.drop("a")
     assert recent.get("a") is None
     assert revisions(recent, 3) == []
 
 
 def test_recent_entries_have_no_gaps() -> None:
-    """Changes are told only as far as they follow without a gap, in order, also where they came out of order."""
+    """Changes are returned only as far as they follow without a gap, in order, also where they came out of order."""
     recent = RecentTables()
     for revision in (1, 2, 5, 4, 7):
         recent.put(at(revision), SIZE, Entry(revision))
@@ -281,7 +273,7 @@ def test_recent_entries_have_no_gaps() -> None:
 
 def test_recent_is_bounded() -> None:
     """The tables used longest ago are evicted first, and of each table the oldest changes."""
-    recent = RecentTables(most=80_000)
+    recent = RecentTables(max_bytes=80_000)
     for table_id in "ab":
         recent.put(at(1, table_id), 3_000)
     assert recent.get("a") is not None
@@ -313,7 +305,7 @@ def test_recent_tables_take_no_more_than_is_counted(rules: RuleSet) -> None:
     recent = RecentTables()
     seated = begun(4, rules)
     for number, (deal, events) in enumerate(playout(rules, 4, 1), 1):
-        state = encode(seated._replace(id=f"{number // 40:032}", deal=deal))
+        state = serialise_table(seated._replace(id=f"{number // 40:032}", deal=deal))
         # As it comes from a store: it shares little with the one before.
-        recent.put(decode(state, number), len(state), Entry(number, tuple(map(event_bytes, events)), (bytes(12),)))
+        recent.put(parse_table(state, number), len(state), Entry(number, tuple(map(event_bytes, events))))
     assert 0 < size_of(recent, RuleSet) <= recent._copies.used_bytes <= MAX_BYTES

@@ -57,7 +57,7 @@ async def replica(tmp_path: Path) -> AsyncIterator[Replica]:
         yield running
 
 
-def told(updates: Sequence[Update]) -> list[tuple[int, list[event_pb2.Event]]]:
+def changes_in(updates: Sequence[Update]) -> list[tuple[int, list[event_pb2.Event]]]:
     """Revisions and events of updates that are all events."""
     assert {update.kind for update in updates} <= {"events"}
     return [(update.message.revision, list(update.message.events)) for update in updates]
@@ -69,7 +69,7 @@ async def play_turns(players: Sequence[Player], number: int) -> int:
 
 
 async def test_state_then_events(replica: Replica) -> None:
-    """A watch begins with table and view, then tells every change in order, revision by revision, to the end."""
+    """A watch begins with table and view, then sends every change in order, revision by revision, to the end."""
     script = list(turns(list(played(dealt(), random.Random(1)))))
     players = await start(replica)
     table_id = players[0].table_id
@@ -80,15 +80,15 @@ async def test_state_then_events(replica: Replica) -> None:
     assert (await private.expect("state")).view == await players[1].view()
     answers = await submitted(players, script)
     for updates in (await public.rest(), await private.rest()):
-        assert [revision for revision, _ in told(updates)] == [answer.revision for answer in answers]
+        assert [revision for revision, _ in changes_in(updates)] == [answer.revision for answer in answers]
         assert [answer.revision for answer in answers] == list(range(4, 4 + len(answers)))
-        kinds = [[event.WhichOneof("event") for event in events] for _, events in told(updates)]
+        kinds = [[event.WhichOneof("event") for event in events] for _, events in changes_in(updates)]
         assert kinds == [[event.WhichOneof("event") for event in answer.events] for answer in answers]
         assert kinds[-1][-2:] == ["deal_ended", "match_ended"]
 
 
 async def test_seats_and_start_are_told(replica: Replica) -> None:
-    """Joins and leaves are told, and the start with the watcher's hand and nobody else's."""
+    """Joins and leaves are sent, and the start with the watcher's hand and nobody else's."""
     table = await create(replica)
     early = await join(replica, table.id, player_name="Early")
     await early.leave()
@@ -106,7 +106,7 @@ async def test_seats_and_start_are_told(replica: Replica) -> None:
         assert tuple(start_told.dealt.hand) == hand
         assert not start_told.dealt.hands
     before = await watch(replica, table.id, 1).until(5)
-    assert [[event.seat_changed.player_name for event in events] for _, events in told(before)] == [
+    assert [[event.seat_changed.player_name for event in events] for _, events in changes_in(before)] == [
         ["Early"],
         [""],
         ["Ada"],
@@ -118,25 +118,25 @@ async def test_resume_after_every_revision(replica: Replica) -> None:
     """A watch resumed after any revision gets what came since, nothing twice and nothing lost, and so does the next."""
     players = await start(replica, seats=4)
     newest = await play_turns(players, 8)
-    whole = told(await players[2].watch(0).until(newest))
+    whole = changes_in(await players[2].watch(0).until(newest))
     assert [revision for revision, _ in whole] == list(range(1, newest + 1))
     for revision in range(newest):
         stream = players[2].watch(revision)
-        assert told(await stream.until(newest)) == whole[revision:]
+        assert changes_in(await stream.until(newest)) == whole[revision:]
         stream.cancel()
 
 
 async def test_resume_from_the_store(tmp_path: Path) -> None:
-    """A replica that made none of the changes tells them all the same."""
+    """A replica that made none of the changes sends them all the same."""
     path = tmp_path / "tables.db"
     async with serving(path) as replica:
         players = await start(replica)
         newest = await play_turns(players, 40)
-        whole = told(await players[0].watch(0).until(newest))
+        whole = changes_in(await players[0].watch(0).until(newest))
     async with serving(path) as replica:
         player = players[0].at(replica)
         for revision in (0, 1, 2, 20, newest - 1):
-            assert told(await player.watch(revision).until(newest)) == whole[revision:]
+            assert changes_in(await player.watch(revision).until(newest)) == whole[revision:]
 
 
 async def test_resume_at_the_newest(replica: Replica) -> None:
@@ -144,7 +144,7 @@ async def test_resume_at_the_newest(replica: Replica) -> None:
     players = await start(replica)
     stream = players[0].watch(3)
     await play_turns(players, 1)
-    assert [revision for revision, _ in told([await stream.next()])] == [4]
+    assert [revision for revision, _ in changes_in([await stream.next()])] == [4]
 
 
 @pytest.mark.parametrize("ahead", [1, 1000, 2**64 - 4])
@@ -176,11 +176,11 @@ async def test_history_gone(tmp_path: Path) -> None:
         assert oldest == 3 + len(first) - 1, "the deal that ended last is kept whole, from its dealing on"
         state = await stream.expect("state")
         assert (state.table.revision, state.view) == (newest, await player.view())
-        kept = told(await player.watch(oldest).until(newest))
+        kept = changes_in(await player.watch(oldest).until(newest))
         assert [revision for revision, _ in kept] == list(range(oldest + 1, newest + 1))
         assert any(event.HasField("dealt") for event in kept[0][1])
-        for gone in (oldest - 1, 0):
-            assert (await player.watch(gone).expect("history_gone")).oldest_revision == oldest
+        for dropped in (oldest - 1, 0):
+            assert (await player.watch(dropped).expect("history_gone")).oldest_revision == oldest
         future = player.watch(newest + 1)
         assert (await future.expect("history_gone")).oldest_revision == oldest
 
@@ -203,7 +203,7 @@ async def test_heartbeats(tmp_path: Path) -> None:
 
 
 async def test_drain(tmp_path: Path) -> None:
-    """A replica that stops tells its watchers after which revision to go on elsewhere, and ends their streams."""
+    """A replica that stops lets its watchers know after which revision to go on elsewhere, and ends their streams."""
     async with serving(tmp_path / "tables.db") as replica, serving(tmp_path / "tables.db") as other:
         players = await start(replica)
         newest = await play_turns(players, 2)
@@ -225,7 +225,7 @@ async def test_drain(tmp_path: Path) -> None:
 
 
 async def test_old_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream that has lasted as long as one may is told after which revision to go on, with the next message."""
+    """A stream that is too old learns with the next message after which revision to go on."""
     clock, waiting, wait = LoopClock(monkeypatch), asyncio.Event(), Feed.wait
 
     async def noted(feed: Feed) -> None:
@@ -255,7 +255,7 @@ async def test_end_of_the_match(replica: Replica) -> None:
     await streams[0].expect("state")
     newest = (await submitted(players, plain_turns(dealt(SHORT), 2)))[-1].revision
     for stream in (*streams, players[1].watch(3)):
-        assert [revision for revision, _ in told(await stream.rest())] == [4, 5]
+        assert [revision for revision, _ in changes_in(await stream.rest())] == [4, 5]
     assert newest == 5
     assert await players[0].watch(newest).rest() == []
     fresh = await watch(replica, players[0].table_id).rest()
@@ -276,7 +276,7 @@ async def test_seat_given_back_while_watching(replica: Replica) -> None:
     substitute = await join(replica, table_id, player_name="Sub")
     await substitute.submit(DrawStock())
     assert (await refused(private.next())).short == ("PERMISSION_DENIED", "SEAT_NOT_YOURS")
-    assert [revision for revision, _ in told(await public.until(6))] == [4, 5, 6]
+    assert [revision for revision, _ in changes_in(await public.until(6))] == [4, 5, 6]
     for after in (None, 3, 4, 5, 6, 7):
         refusal = await refused(players[seat].watch(after).next())
         assert refusal.short == ("PERMISSION_DENIED", "SEAT_NOT_YOURS")
@@ -289,7 +289,7 @@ async def test_substitute_watches(replica: Replica) -> None:
     drew = await players[seat].submit(DrawStock())
     await players[seat].leave()
     substitute = await join(replica, players[0].table_id, player_name="Sub")
-    resumed = told(await substitute.watch(3).until(6))
+    resumed = changes_in(await substitute.watch(3).until(6))
     assert resumed[0] == (4, list(drew.events))
     state = await substitute.watch().expect("state")
     assert state.view == view_to_pb(view_of(after_moves(dealt(), [DrawStock()]), seat))

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from buraco.v1 import table_service_pb2 as pb
 from buraco_service.errors import ApiError
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
-from buraco_service.tables.feed import Feed, Update
+from buraco_service.tables.feed import Feed
 from tests.clock import LoopClock
 from tests.service.scripts import SeatTurn, deals_played, dealt, plain_turns, turns
 from tests.service.table_server import QUIET, new_id
@@ -27,9 +28,14 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
     await made.close()
 
 
-def kinds(updates: Sequence[Update]) -> list[str]:
-    """What kind of messages these are."""
-    return [update.field for update in updates]
+def kind(update: bytes) -> str | None:
+    """Which kind of message this is."""
+    return pb.PlayTableResponse.FromString(update).WhichOneof("update")
+
+
+def kinds(updates: Sequence[bytes]) -> list[str | None]:
+    """Which kinds of messages these are."""
+    return [kind(update) for update in updates]
 
 
 def long_match() -> list[SeatTurn]:
@@ -39,23 +45,23 @@ def long_match() -> list[SeatTurn]:
 
 
 async def test_history_lost_while_watching(store: Store) -> None:
-    """A watcher that fell so far behind that the log is gone is told so, gets the state, and goes on from there."""
+    """A watcher that fell so far behind that the log was dropped learns so, gets the state, and goes on from there."""
     here, there = UseCases(store), UseCases(store)
     table_id, claims = await there.start(target=TARGET)
     async with here.feeds.open(table_id, claims[0]) as feed:
         assert kinds(await feed.begin(None)) == ["state"]
         await there.play_singly(claims, long_match())
         assert kinds(await feed.catch_up()) == ["history_gone", "state"]
-        assert feed.revision == (await here.tables.get(table_id)).revision
+        assert feed.revision == (await here.tables.repository.get(table_id)).revision
         assert await feed.catch_up() == []
-        deal = (await here.tables.get(table_id)).deal
+        deal = (await here.tables.repository.get(table_id)).deal
         assert deal is not None
         await there.play_singly(claims, list(plain_turns(deal, 1)))
         assert kinds(await feed.catch_up()) == ["events", "events"]
 
 
 async def test_seat_lost_with_history(store: Store) -> None:
-    """Where the log no longer tells that a seat was given back, its old player is not shown the new one's cards."""
+    """Where the log no longer shows that a seat was given back, its old player is not shown the new one's cards."""
     here, there = UseCases(store), UseCases(store)
     table_id, claims = await there.start(target=TARGET)
     async with here.feeds.open(table_id, claims[0]) as feed:
@@ -73,7 +79,7 @@ async def test_seat_lost_before_the_state(store: Store) -> None:
     here, there = UseCases(store), UseCases(store)
     table_id, claims = await there.start()
     # A copy from before: the watch must not be let in by it.
-    await here.tables.get(table_id)
+    await here.tables.repository.get(table_id)
     await there.tables.leave(table_id, claims[0], new_id())
     for taken in (False, True):
         if taken:
@@ -93,8 +99,8 @@ async def woken_until_heartbeat(feed: Feed, clock: LoopClock) -> int:
             clock.advance(QUIET)
         feed._subscription.wake()
         await feed.wait()
-        assert not feed.behind()
-        if feed.silent():
+        assert not feed.is_behind()
+        if feed.is_heartbeat_due():
             return woken
         woken += 1
 
@@ -106,18 +112,18 @@ async def test_woken_for_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) 
     async with replica.feeds.open(table_id, None) as feed:
         await feed.begin(None)
         assert await woken_until_heartbeat(feed, clock) == 3
-        assert feed.heartbeat().field == "heartbeat"
+        assert kind(feed.heartbeat()) == "heartbeat"
         assert await woken_until_heartbeat(feed, clock) == 3
 
 
 async def test_a_change_while_a_heartbeat_is_due(store: Store) -> None:
-    """A change that comes when it is time for a heartbeat is told, and not with the next change only."""
+    """A change that comes when it is time for a heartbeat is sent at once, not only with the next change."""
     replica = UseCases(store, heartbeat=0)
     table_id, claims = await replica.start()
     async with replica.feeds.open(table_id, None) as feed, aclosing(replica.feeds.follow(feed, None)) as updates:
-        assert (await anext(updates)).field == "state"
-        assert (await anext(updates)).field == "heartbeat"
+        assert kind(await anext(updates)) == "state"
+        assert kind(await anext(updates)) == "heartbeat"
         for turn in plain_turns(dealt(), 3):
             await replica.play_singly(claims, [turn])
-            told = [(await anext(updates)).field for _ in range(8)]
-            assert told.count("events") == len(turn.moves)
+            sent = [kind(await anext(updates)) for _ in range(8)]
+            assert sent.count("events") == len(turn.moves)

@@ -408,3 +408,33 @@ class StoredEntry(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StoredEntry: _TypeAlias = StoredEntry  # noqa: Y015
+
+@_typing.final
+class StoredJoin(_message.Message):
+    """What a store keeps of the answer to a JoinTable: the token is issued anew from it. Earlier versions kept a
+    JoinTableResponse with the id in place of the token, whose fields have the same numbers.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    TOKEN_ID_FIELD_NUMBER: _builtins.int
+    TABLE_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    token_id: _builtins.str
+    @_builtins.property
+    def table(self) -> Global___Table: ...
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        token_id: _builtins.str = ...,
+        table: Global___Table | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "table", b"table", "token_id", b"token_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredJoin: _TypeAlias = StoredJoin  # noqa: Y015

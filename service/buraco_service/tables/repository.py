@@ -1,0 +1,208 @@
+"""Tables as values, in a store that keeps bytes: read, cached, and changed by compare-and-swap.
+
+Nothing is locked: a change is decided on a copy of the table and committed if the store still has that revision. The
+loser of a race reads again and decides again, so that its answer is the one it would have got had it come later.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+from buraco.v1 import table_pb2
+from buraco_service import errors
+from buraco_service.access.seat_tokens import SeatClaims
+from buraco_service.observing.metrics import Metrics
+from buraco_service.stores.base import (
+    AlreadyAnswered,
+    Commit,
+    NewTable,
+    RevisionConflict,
+    Store,
+    StoredAnswer,
+    TableNotFound,
+)
+from buraco_service.tables import earlier
+from buraco_service.tables.changes import Change, verify_seat
+from buraco_service.tables.counting import count_change
+from buraco_service.tables.entries import Entry, make_entry, parse_entry, serialise_entry
+from buraco_service.tables.idempotency import Request
+from buraco_service.tables.recent import RecentTables
+from buraco_service.tables.records import make_record
+from buraco_service.tables.state import TableState, TableValue
+from buraco_service.tables.stored import parse_table, serialise_table
+
+_ATTEMPTS: Final = 8
+_LOG_PAGE: Final = 256
+
+
+class Accepted(NamedTuple):
+    """A change that a call made, or that an earlier call with the same request made."""
+
+    answer: bytes
+    """The stored answer."""
+    entry: Entry | None = None
+    """What was done; None if an earlier call did it."""
+
+
+class TableRepository:
+    """The tables in a store, with those used last in `recent`."""
+
+    def __init__(self, store: Store, recent: RecentTables, metrics: Metrics) -> None:
+        self.store = store
+        self._recent = recent
+        self._metrics = metrics
+
+    async def get(self, table_id: str, *, at_least: int | None = None) -> TableValue:
+        """Return the table as it is now, or cached if it has the revision `at_least`. Raise TABLE_NOT_FOUND."""
+        table = self._recent.get(table_id)
+        try:
+            if table is None:
+                return await self._read(table_id)
+            if at_least is None:
+                is_fresh = await self.store.load_revision(table_id) == table.revision
+            else:
+                is_fresh = table.revision >= at_least
+            return table if is_fresh else await self._read(table_id)
+        except TableNotFound:
+            raise self._not_found(table_id) from None
+
+    async def list_tables(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
+        """Return the first `limit` tables, in one state or any, whose id sorts behind `after`."""
+        status = None if state is None else state.status
+        return [
+            parse_table(stored.state, stored.revision) for stored in await self.store.list_tables(status, limit, after)
+        ]
+
+    def recent_entries(self, table_id: str, after_revision: int) -> list[Entry]:
+        """Return the cached changes that follow a revision without a gap; perhaps none."""
+        return self._recent.entries_after(table_id, after_revision)
+
+    async def read_log(self, table_id: str, after_revision: int, limit: int = _LOG_PAGE) -> list[Entry]:
+        """Return the next changes after a revision, perhaps none. Raise HistoryGone or TABLE_NOT_FOUND."""
+        try:
+            page = await self.store.read_log(table_id, after_revision, limit)
+        except TableNotFound:
+            raise self._not_found(table_id) from None
+        return [parse_entry(entry.revision, entry.payload) for entry in page]
+
+    async def read_records(self, table_id: str, after_deal: int, limit: int) -> list[table_pb2.DealRecord]:
+        """Return the records of the first `limit` finished deals after one, in order. Raise TABLE_NOT_FOUND."""
+        try:
+            page = await self.store.read_records(table_id, after_deal, limit)
+        except TableNotFound:
+            raise self._not_found(table_id) from None
+        return [table_pb2.DealRecord.FromString(payload) for _, payload in page]
+
+    async def create(self, table: TableValue, request: Request, answer: bytes, owner: str | None) -> None:
+        """Store a new table with the answer to the request. Raise AlreadyAnswered if this was done before."""
+        state = serialise_table(table)
+        await self.store.create(
+            NewTable(
+                table_id=table.id,
+                state=state,
+                status=table.state.status,
+                now=table.created_at,
+                entry=b"",
+                request_id=request.id,
+                answer=request.bind(answer),
+                owner=owner,
+            )
+        )
+        self._recent.put(table, len(state), Entry(table.revision))
+        self._metrics.count_created_table(table.rules.id)
+
+    async def change(
+        self,
+        table_id: str,
+        claims: SeatClaims | None,
+        request: Request,
+        decide: Callable[[TableValue], Change],
+        answer: Callable[[Change, Entry], bytes],
+        is_same: Callable[[StoredAnswer], Awaitable[bool]],
+    ) -> Accepted:
+        """Decide a change and commit it; decide again if another change comes first.
+
+        A repeat of a request gets the stored answer; another request under its id is refused. `is_same` returns whether
+        the answer that an earlier version stored for this method, caller and id may be this request's.
+
+        Raise what `decide` raises, REQUEST_ID_REUSED, SEAT_NOT_YOURS, TABLE_NOT_FOUND, or STALE_REVISION if others keep
+        coming first.
+        """
+        table = self._recent.get(table_id)
+        newest_revision = 0
+        for _ in range(_ATTEMPTS):
+            try:
+                if table is None:
+                    table = await self._read(table_id)
+                if earlier.has_earlier_answers(table):
+                    await earlier.check_new(self.store, table, request, is_same)
+                return await self._commit(table, decide(table), request, answer)
+            except TableNotFound:
+                raise self._not_found(table_id) from None
+            except AlreadyAnswered as known:
+                return await self._repeated(table_id, claims, request, known.stored_answer)
+            except RevisionConflict as conflict:
+                self._metrics.count_conflict()
+                newest_revision = conflict.current
+                table = None
+            except errors.ApiError:
+                # Perhaps the copy is outdated, or this is a repeat that can no longer be decided the same way.
+                first = await self.store.find_answer(table_id, request.id)
+                if first is not None:
+                    return await self._repeated(table_id, claims, request, first)
+                newest = await self.get(table_id)
+                if table is None or newest.revision <= table.revision:
+                    raise
+                table = newest
+        raise errors.stale_revision(newest_revision if table is None else table.revision)
+
+    async def _commit(
+        self, table: TableValue, change: Change, request: Request, answer: Callable[[Change, Entry], bytes]
+    ) -> Accepted:
+        entry, after = make_entry(change), change.table
+        state, log_entry, content = serialise_table(after), serialise_entry(entry, change), answer(change, entry)
+        records: tuple[tuple[int, bytes], ...] = ()
+        keep_log_after = None
+        if change.ended is not None:
+            record = await make_record(self.store, table, log_entry, change.ended)
+            records = ((record.deal_number, record.SerializeToString()),)
+            # A finished deal can still be watched from its beginning; what came before it only as its record.
+            keep_log_after = table.deal_revision - 1
+        await self.store.commit(
+            Commit(
+                table_id=table.id,
+                expected_revision=table.revision,
+                state=state,
+                status=after.state.status,
+                now=after.updated_at,
+                entry=log_entry,
+                request_id=request.id,
+                answer=request.bind(content),
+                records=records,
+                keep_log_after=keep_log_after,
+            )
+        )
+        self._recent.put(after, len(state), entry)
+        count_change(self._metrics, change)
+        return Accepted(content, entry)
+
+    async def _repeated(
+        self, table_id: str, claims: SeatClaims | None, request: Request, first: StoredAnswer
+    ) -> Accepted:
+        """Return the stored answer if it is this request's. Raise SEAT_NOT_YOURS or REQUEST_ID_REUSED otherwise."""
+        answer = request.answer_in(first.answer)
+        if answer is None:
+            table = await self.get(table_id)
+            if claims is not None:
+                verify_seat(table, claims)
+            raise errors.request_id_reused()
+        return Accepted(answer)
+
+    async def _read(self, table_id: str) -> TableValue:
+        stored = await self.store.load(table_id)
+        table = parse_table(stored.state, stored.revision)
+        self._recent.put(table, len(stored.state))
+        return table
+
+    def _not_found(self, table_id: str) -> errors.ApiError:
+        self._recent.drop(table_id)
+        return errors.table_not_found(table_id)
