@@ -16,7 +16,7 @@ from buraco_rules import (
     MatchRecord,
     SideScore,
     ValidationError,
-    normal_record,
+    normalise_record,
     record_problems,
     replay_deal,
     score_deal,
@@ -96,7 +96,7 @@ def replay(message: table_pb2.DealRecord) -> DealReport:
     played = [side.match_total for side in score_deal(last.after).sides]
     if stated != played:
         raise RecordWrong(f"deal {number}: its record says {stated} after it but plays to {played}")
-    return DealReport(last.after, normal_record(record).deals[0])
+    return DealReport(last.after, normalise_record(record).deals[0])
 
 
 def format_match(report: MatchReport) -> Iterator[str]:

@@ -23,14 +23,22 @@ from buraco_rules.melds.refusal import why_not_laid
 from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
 from buraco_rules.play.apply import apply, apply_for
 from buraco_rules.play.drawing import draw_violation
-from buraco_rules.play.going_out import Emptied, emptied, has_pot_left
-from buraco_rules.play.laying import discard_violation, legal_lays, outcome_of
-from buraco_rules.play.legal_moves import legal_moves, normal_move
+from buraco_rules.play.going_out import LastCard, has_pot_left, judge_last_card
+from buraco_rules.play.laying import choose_outcome, discard_violation, legal_lays
+from buraco_rules.play.legal_moves import legal_moves, normalise_move
 from buraco_rules.play.seat_view import view_of
 from buraco_rules.play.undo import undo
 from buraco_rules.presets import BEYOND_SOURCES, FROM_SOURCES, PRESETS, PRESETS_BY_ID
 from buraco_rules.problems import MAX_PROBLEMS, Path, Problem, Problems, ValidationError, join_path
-from buraco_rules.replay import DealRecord, MatchRecord, Step, normal_record, record_deal, record_problems, replay_deal
+from buraco_rules.replay import (
+    DealRecord,
+    MatchRecord,
+    Step,
+    normalise_record,
+    record_deal,
+    record_problems,
+    replay_deal,
+)
 from buraco_rules.rule_sets import (
     CloseBy,
     OpeningMinimum,
@@ -42,7 +50,7 @@ from buraco_rules.rule_sets import (
     WildMoves,
 )
 from buraco_rules.scores import DealScore, ScoreLine, ScoreLineKind, SideScore
-from buraco_rules.shuffle import SEED_BYTES, commitment, mixed_seed, seed_problems, server_seed
+from buraco_rules.shuffle import SEED_BYTES, commitment, mix_seed, seed_problems, server_seed
 from buraco_rules.validation.positions import deal_problems, match_problems
 from buraco_rules.view import NextAction, SideView, View
 from buraco_rules.violations import VIOLATION_TEXT, IllegalMove, Violation
@@ -66,10 +74,10 @@ __all__ = [
     "DealScore",
     "Discard",
     "DrawStock",
-    "Emptied",
     "Ending",
     "Event",
     "IllegalMove",
+    "LastCard",
     "LayMeld",
     "LayOff",
     "Match",
@@ -107,26 +115,26 @@ __all__ = [
     "apply_for",
     "buraco_points",
     "card_points",
+    "choose_outcome",
     "commitment",
     "deal_first",
     "deal_match",
     "deal_problems",
     "discard_violation",
     "draw_violation",
-    "emptied",
     "has_pot_left",
     "join_path",
+    "judge_last_card",
     "legal_lays",
     "legal_moves",
     "make_meld",
     "match_problems",
     "match_result",
     "meld_book",
-    "mixed_seed",
+    "mix_seed",
     "next_match",
-    "normal_move",
-    "normal_record",
-    "outcome_of",
+    "normalise_move",
+    "normalise_record",
     "payouts",
     "record_deal",
     "record_problems",

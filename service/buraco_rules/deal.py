@@ -16,11 +16,27 @@ MAX_UNDO_STEPS: Final = 128
 """More plays than a turn has cards for: only wilds moved to and fro could go on for ever."""
 
 
-def with_card(hand: tuple[int, ...], card: int) -> tuple[int, ...]:
-    """A hand with one card more, in order."""
+def add_card(hand: tuple[int, ...], card: int) -> tuple[int, ...]:
+    """Return a sorted hand with one card more.
+
+    >>> add_card((3, 9), 5)
+    (3, 5, 9)
+    """
     cards = list(hand)
     insort(cards, card)
     return tuple(cards)
+
+
+def remove_cards(hand: tuple[int, ...], cards: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the hand without these cards. Raise ValueError if it does not hold them.
+
+    >>> remove_cards((3, 5, 5, 9), (5, 3))
+    (5, 9)
+    """
+    rest = list(hand)
+    for card in cards:
+        rest.remove(card)
+    return tuple(rest)
 
 
 class Phase(IntEnum):
@@ -34,7 +50,7 @@ class Phase(IntEnum):
 DRAW: Final = Phase.DRAW
 MELD: Final = Phase.MELD
 OVER: Final = Phase.OVER
-"""By names of their own for what every move asks: a member asked of its enumeration takes five times as long."""
+"""Names of their own for what every move reads: a member read from its enumeration takes five times as long."""
 
 
 class Ending(IntEnum):
@@ -68,7 +84,7 @@ class Match(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One side's part of the table."""
+    """The melds of a side, and what else is known of it in a deal."""
 
     melds: tuple[Meld, ...] = ()
     pots_taken: int = 0
@@ -101,7 +117,7 @@ class Turn(NamedTuple):
     must_meld: int = 0
     """The top card of a closed pile, which the next move must meld (R3.4); 0 = none."""
     opening_attempt: bool = False
-    """Whether an opening attempt is running (R11.2)."""
+    """Whether the side has melded below its opening minimum in this turn (R11.2)."""
     undo: tuple[UndoStep, ...] = ()
     """What can be taken back, oldest first (R11.4)."""
 
@@ -122,50 +138,50 @@ class Deal(NamedTuple):
     """One a seat, sorted."""
     sides: tuple[Side, Side]
     seat_to_move: int
-    """The last that moved once the deal is over."""
+    """Once the deal is over, the seat that moved last."""
     phase: Phase
     turn: Turn
     ending: Ending = Ending.NONE
 
     @property
     def hand(self) -> tuple[int, ...]:
-        """The hand of the seat to move."""
+        """Return the hand of the seat to move."""
         return self.hands[self.seat_to_move]
 
     @property
     def side(self) -> Side:
-        """The side of the seat to move."""
+        """Return the side of the seat to move."""
         return self.sides[self.seat_to_move & 1]
 
     @property
     def starter(self) -> int:
-        """The seat that starts this deal (R2.3)."""
+        """Return the seat that starts this deal (R2.3)."""
         return (self.match.starter + self.match.deal_number - 1) % self.seats
 
-    def with_hand(self, hand: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-        """All hands, the one of the seat to move replaced."""
+    def replace_hand(self, hand: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        """Return all hands, with this one for the seat to move."""
         hands = list(self.hands)
         hands[self.seat_to_move] = hand
         return tuple(hands)
 
-    def with_side(self, side: Side) -> tuple[Side, Side]:
-        """Both sides, the one of the seat to move replaced."""
+    def replace_side(self, side: Side) -> tuple[Side, Side]:
+        """Return both sides, with this one for the seat to move."""
         return (self.sides[0], side) if self.seat_to_move & 1 else (side, self.sides[1])
 
-    def played(
+    def continue_turn(
         self, *, stock: tuple[int, ...], pile: tuple[int, ...], hand: tuple[int, ...], side: Side, turn: Turn
     ) -> "Deal":
-        """The deal after a draw or play of the seat to move, which goes on with this hand and side.
+        """Return the deal after a draw or play, with this hand and side for the seat to move, which goes on.
 
-        Put together by hand, because every move needs it and `_replace` takes three times as long.
+        Built by hand, because every move needs it and `_replace` takes three times as long.
         """
         rules, seats, match, _, _, pots, _, _, seat, _, _, ending = self
-        hands, sides = self.with_hand(hand), self.with_side(side)
+        hands, sides = self.replace_hand(hand), self.replace_side(side)
         return Deal._make((rules, seats, match, stock, pile, pots, hands, sides, seat, MELD, turn, ending))
 
-    def passed_on(self, pile: tuple[int, ...], hand: tuple[int, ...], side: Side) -> "Deal":
-        """The deal at the beginning of the next seat's turn, left like this by the seat to move."""
+    def end_turn(self, pile: tuple[int, ...], hand: tuple[int, ...], side: Side) -> "Deal":
+        """Return the deal at the beginning of the next seat's turn, with this hand and side for the seat to move."""
         rules, seats, match, stock, _, pots, _, _, seat, _, turn, ending = self
-        hands, sides, following = self.with_hand(hand), self.with_side(side), Turn(turn.number + 1)
+        hands, sides, following = self.replace_hand(hand), self.replace_side(side), Turn(turn.number + 1)
         seat = (seat + 1) % seats
         return Deal._make((rules, seats, match, stock, pile, pots, hands, sides, seat, DRAW, following, ending))

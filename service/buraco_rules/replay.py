@@ -10,7 +10,7 @@ from buraco_rules.match.result import match_result, next_match
 from buraco_rules.match.scoring import score_deal
 from buraco_rules.moves import Move
 from buraco_rules.play.apply import apply
-from buraco_rules.play.legal_moves import normal_move
+from buraco_rules.play.legal_moves import normalise_move
 from buraco_rules.problems import Problem
 from buraco_rules.rule_sets import RuleSet
 from buraco_rules.shuffle import commitment, seed_problems
@@ -73,11 +73,11 @@ def record_deal(
 ) -> DealRecord:
     """The record of a deal that was played with these moves, those undone left out, from `dealt` on.
 
-    The moves are recorded as `normal_move` gives them. Raises IllegalMove, and ValueError where the deal is not over.
+    The moves are recorded as `normalise_move` gives them. Raises IllegalMove, and ValueError where the deal is not over.
     """
     deal, normal = dealt, []
     for move in moves:
-        normal.append(normal_move(deal, move))
+        normal.append(normalise_move(deal, move))
         deal, _ = apply(deal, move)
     if deal.phase is not Phase.OVER:
         raise ValueError("only finished deals have a record")
@@ -112,10 +112,10 @@ def replay_deal(record: MatchRecord, deal: DealRecord) -> Iterator[Step]:
         before = after
 
 
-def normal_record(record: MatchRecord) -> MatchRecord:
-    """The record with its moves as `normal_move` gives them. Errors as `replay_deal`."""
+def normalise_record(record: MatchRecord) -> MatchRecord:
+    """The record with its moves as `normalise_move` gives them. Errors as `replay_deal`."""
     deals = [
-        deal._replace(moves=tuple([normal_move(step.before, step.move) for step in replay_deal(record, deal)]))
+        deal._replace(moves=tuple([normalise_move(step.before, step.move) for step in replay_deal(record, deal)]))
         for deal in record.deals
     ]
     return record._replace(deals=tuple(deals))

@@ -54,7 +54,7 @@ def server_seed(master_seed: bytes, deal_number: int) -> bytes:
     return hmac.digest(master_seed, deal_number.to_bytes(4, "big"), "sha256")
 
 
-def mixed_seed(server_seed: bytes, entropies: Sequence[bytes]) -> bytes:
+def mix_seed(server_seed: bytes, entropies: Sequence[bytes]) -> bytes:
     """The seed that shuffles: the server's own, or where players added entropy, SHA-256 over the server's seed and,
     seat by seat, the entropy's length (4 bytes, big-endian) and the entropy.
     """
@@ -70,7 +70,7 @@ def seed_problems(seed: bytes, committed: bytes, server_seed: bytes, entropies: 
     """
     if commitment(server_seed) != committed:
         yield Problem("commitment", "not SHA-256 of the seed that was committed to")
-    if mixed_seed(server_seed, entropies) != seed:
+    if mix_seed(server_seed, entropies) != seed:
         yield Problem("seed", "not that of the server mixed with the players' entropy")
 
 

@@ -247,7 +247,7 @@ def test_large_melds_and_sides_are_read_too() -> None:
     """What is too large to be cached is read all the same: a meld of 108 cards, and many melds."""
     deal = next(deal for deal, _ in played() if deal.side.melds)
     meld = deal.side.melds[0]._replace(cards=(1,) * 108)
-    deal = deal._replace(sides=deal.with_side(deal.side._replace(melds=(meld,) * 36)))
+    deal = deal._replace(sides=deal.replace_side(deal.side._replace(melds=(meld,) * 36)))
     assert deal_from_pb(snapshot_to_pb(deal)) == deal
     assert meld_to_pb(meld).cards == [1] * 108
 

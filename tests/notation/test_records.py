@@ -29,10 +29,10 @@ from buraco_rules import (
     deal_match,
     legal_moves,
     match_result,
-    mixed_seed,
+    mix_seed,
     next_match,
-    normal_move,
-    normal_record,
+    normalise_move,
+    normalise_record,
     record_deal,
     record_problems,
     replay_deal,
@@ -79,7 +79,7 @@ def recorded(rules: RuleSet, seats: int, seed: str, *, deals: int = 2, entropy: 
     for _ in range(deals):
         server_seed = rng.randbytes(32)
         entropies = [rng.randbytes(rng.randint(0, 9)) for _ in range(seats)] if entropy else []
-        shuffled = mixed_seed(server_seed, entropies)
+        shuffled = mix_seed(server_seed, entropies)
         dealt, _ = deal_match(rules, seats, shuffled, match)
         moves, end = played_out(dealt, rng)
         seed_of_server = server_seed if entropy else None
@@ -239,12 +239,12 @@ def test_any_text_of_a_move(text: str) -> None:
 def test_normal_moves() -> None:
     """R5.4: the normal form of a move shows what comes of it; what is illegal is left as it is."""
     deal = position(CLASSIC, hand="3h 4h Jo 7h 2s 2h 9d", melds=["7d 8d 9d", "3h 4h Jo@5", "5s 5c 5d"])
-    assert normal_move(deal, lay("Jo 4h 3h")) == lay("Jo 3h 4h", 2)
-    assert normal_move(deal, lay("4h 2h 3h", 2)) == lay("2h 3h 4h")
-    assert normal_move(deal, lay_off(1, "7h")) == lay_off(1, "7h")
-    assert normal_move(deal, lay_off(7, "7h")) == lay_off(7, "7h")
-    assert normal_move(deal, lay_off(0, "2s")) == lay_off(0, "2s", 6)
-    assert normal_move(deal, Discard(1)) == Discard(1)
+    assert normalise_move(deal, lay("Jo 4h 3h")) == lay("Jo 3h 4h", 2)
+    assert normalise_move(deal, lay("4h 2h 3h", 2)) == lay("2h 3h 4h")
+    assert normalise_move(deal, lay_off(1, "7h")) == lay_off(1, "7h")
+    assert normalise_move(deal, lay_off(7, "7h")) == lay_off(7, "7h")
+    assert normalise_move(deal, lay_off(0, "2s")) == lay_off(0, "2s", 6)
+    assert normalise_move(deal, Discard(1)) == Discard(1)
 
 
 # ---- records -----------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ def test_round_trip(rules: RuleSet, seats: int) -> None:
     assert parse_record(text) == record
     assert format_record(parse_record(text)) == text
     assert record_problems(record) == ()
-    assert normal_record(record) == record
+    assert normalise_record(record) == record
 
 
 @pytest.mark.parametrize("rules", PRESETS[::2], ids=lambda rules: rules.id)
@@ -267,7 +267,7 @@ def test_every_move(rules: RuleSet) -> None:
     """Every legal move at every step of a random deal comes back from its text, and is its own normal form."""
     for step in steps_of(recorded(rules, 2, f"{rules.id} moves", deals=1)):
         for move in legal_moves(step):
-            assert parse_move(format_move(move)) == move == normal_move(step, move)
+            assert parse_move(format_move(move)) == move == normalise_move(step, move)
 
 
 def steps_of(record: MatchRecord) -> Iterator[Deal]:

@@ -108,8 +108,8 @@ def put_down(deal: Deal, index: int | None, cards: Sequence[int], meld: Meld) ->
     locked = 0 if turn.locked_card in cards else turn.locked_card
     return deal._replace(
         pile=pile,
-        hands=deal.with_hand(tuple(sorted(hand))),
-        sides=deal.with_side(side._replace(melds=tuple(melds), opening_required=required)),
+        hands=deal.replace_hand(tuple(sorted(hand))),
+        sides=deal.replace_side(side._replace(melds=tuple(melds), opening_required=required)),
         turn=Turn(turn.number, locked),
     )
 

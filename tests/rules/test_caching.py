@@ -12,7 +12,7 @@ from buraco_rules.caching import ENTRY, ByteBudget
 from buraco_rules.cards import ACE, KING, card_at
 from buraco_rules.melds import candidates
 from buraco_rules.melds import meld_book as books
-from buraco_rules.melds.candidates import offers
+from buraco_rules.melds.candidates import candidate_moves
 from tests.memory import size_of
 from tests.rules.playouts import playout
 
@@ -94,7 +94,7 @@ def test_answers_take_no_more_than_is_counted(kind: str) -> None:
     if kind == "play":
         for rules in PRESETS[::3]:
             for deal, _ in playout(rules, 4, 1):
-                offers(rules, deal.hand, deal.side.melds)
+                candidate_moves(rules, deal.hand, deal.side.melds)
     else:
         for number in range(40):
             rules = PRESETS[number % len(PRESETS)]
@@ -103,7 +103,7 @@ def test_answers_take_no_more_than_is_counted(kind: str) -> None:
             melds: tuple[Meld, ...] = ()
             for _ in range(3):
                 hand = suits(rng)
-                lays = offers(rules, hand, melds)
+                lays = candidate_moves(rules, hand, melds)
                 outcome = meld_book(rules).choose(None, rng.choice(lays[:5]).cards, None)
                 melds = (*melds, outcome.meld) if outcome is not None else melds
     assert len(caches()) >= 9

@@ -124,7 +124,7 @@ def test_closed_pile_is_taken_just_where_it_leads_on(rules: RuleSet) -> None:
         taken = deal._replace(
             phase=Phase.MELD,
             pile=deal.pile[:-1],
-            hands=deal.with_hand(hand),
+            hands=deal.replace_hand(hand),
             turn=deal.turn._replace(must_meld=top, locked_card=locked),
         )
         answer = refusal(deal, TakePile())

@@ -186,7 +186,7 @@ def test_moves_of_other_hands(rules: RuleSet) -> None:
             for index in range(len(deal.side.melds)):
                 assert accepted(deal, LayOff(index, (card,))) is None
         for hand in deal.hands:
-            swapped = deal._replace(hands=deal.with_hand(hand))
+            swapped = deal._replace(hands=deal.replace_hand(hand))
             for move in rng.sample(legal_moves(swapped), min(5, len(legal_moves(swapped)))):
                 if isinstance(move, LayMeld | LayOff) and not set(move.cards) <= set(deal.hand):
                     assert accepted(deal, move) is None

@@ -92,7 +92,7 @@ def of_side(change: Callable[[Deal, Side], "Side | None"]) -> Mutation:
 
     def mutate(deal: Deal) -> Deal | None:
         side = change(deal, deal.side)
-        return None if side is None else deal._replace(sides=deal.with_side(side))
+        return None if side is None else deal._replace(sides=deal.replace_side(side))
 
     return mutate
 
@@ -192,11 +192,11 @@ UNSOUND: dict[str, tuple[Mutation, str]] = {
     "a score beyond measure": (match_with(scores=(0, -(10**9) - 1)), "match.scores[1]"),
     "a target beyond measure": (match_with(target_score=1_000_001), "match.target_score"),
     "a hand not sorted": (
-        lambda d: d._replace(hands=d.with_hand(d.hand[::-1])) if len(set(d.hand)) > 1 else None,
+        lambda d: d._replace(hands=d.replace_hand(d.hand[::-1])) if len(set(d.hand)) > 1 else None,
         "hands[{seat}]",
     ),
     "an empty hand": (
-        when(in_phase(Phase.DRAW), pile=lambda d: d.pile + d.hand, hands=lambda d: d.with_hand(())),
+        when(in_phase(Phase.DRAW), pile=lambda d: d.pile + d.hand, hands=lambda d: d.replace_hand(())),
         "hands[{seat}]",
     ),
     # melds (the card that a meld loses is one too many elsewhere, which is told as well)
@@ -367,7 +367,7 @@ UNSOUND: dict[str, tuple[Mutation, str]] = {
         when(
             lambda d: d.ending is Ending.CLOSED and d.stock,
             stock=lambda d: d.stock[1:],
-            hands=lambda d: d.with_hand(d.stock[:1]),
+            hands=lambda d: d.replace_hand(d.stock[:1]),
         ),
         "hands[{seat}]",
     ),
@@ -392,7 +392,7 @@ UNSOUND: dict[str, tuple[Mutation, str]] = {
         "pile",
     ),
     "nothing discarded at the end": (
-        when(over(Ending.STOCK), hands=lambda d: d.with_hand(tuple(sorted(d.hand + d.pile))), pile=lambda d: ()),
+        when(over(Ending.STOCK), hands=lambda d: d.replace_hand(tuple(sorted(d.hand + d.pile))), pile=lambda d: ()),
         "pile",
     ),
     # obligations
@@ -461,7 +461,7 @@ UNSOUND: dict[str, tuple[Mutation, str]] = {
     "a step that left the pot alone": (
         when(
             lambda d: d.phase is Phase.MELD and d.turn.undo and d.turn.undo[-1].cards and d.side.pots_taken,
-            sides=lambda d: d.with_side(d.side._replace(unplayed_pots=(d.seat_to_move,))),
+            sides=lambda d: d.replace_side(d.side._replace(unplayed_pots=(d.seat_to_move,))),
         ),
         "turn.undo[{newest}].unplayed_pot",
     ),
@@ -531,7 +531,7 @@ def test_all_problems_are_reported() -> None:
         melds=(first._replace(buraco=BuracoKind.ROYAL), second._replace(stays_dirty=True), *others), pots_taken=2
     )
     assert deal_problems(deal) == ()
-    spoiled = deal._replace(stock=deal.stock[1:], sides=deal.with_side(side), ending=Ending.STOCK)
+    spoiled = deal._replace(stock=deal.stock[1:], sides=deal.replace_side(side), ending=Ending.STOCK)
     assert fields(spoiled) >= {
         "",
         f"sides[{number}].melds[0]",

@@ -20,7 +20,7 @@ from buraco_rules import (
     deal_match,
     legal_moves,
     match_result,
-    mixed_seed,
+    mix_seed,
     next_match,
     server_seed,
 )
@@ -67,7 +67,7 @@ def dealt(
 ) -> Deal:
     """The deal that a table with this seed deals; the first one, or the one after the deals in `match`."""
     stands = match or Match(target_score=target, starter=-1)
-    return deal_match(rules, seats, mixed_seed(server_seed(seed, stands.deal_number), entropies), stands)[0]
+    return deal_match(rules, seats, mix_seed(server_seed(seed, stands.deal_number), entropies), stands)[0]
 
 
 def played(deal: Deal, rng: random.Random) -> Iterator[Step]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from buraco.v1 import table_pb2
 from buraco_bots.report import RecordWrong, replay
 from buraco_codec.moves import move_from_pb
-from buraco_rules import Deal, IllegalMove, Match, apply_for, deal_match, mixed_seed, next_match, server_seed
+from buraco_rules import Deal, IllegalMove, Match, apply_for, deal_match, mix_seed, next_match, server_seed
 from buraco_service.stores.base import Store, TableNotFound
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import CorruptTable, parse_table
@@ -103,7 +103,7 @@ async def _history(store: Store, table: TableValue) -> list[Made]:
         made += [(move.seat, move.move.SerializeToString(deterministic=True)) for move in record.moves]
     if table.state is not TableState.FINISHED:
         match = next_match(deal) if deal is not None else Match(target_score=table.target_score, starter=-1)
-        seed = mixed_seed(server_seed(table.master_seed, match.deal_number), table.entropies)
+        seed = mix_seed(server_seed(table.master_seed, match.deal_number), table.entropies)
         deal, _ = deal_match(table.rules, len(table.seats), seed, match)
         for entry in await _entries(store, table):
             for move in entry.moves:

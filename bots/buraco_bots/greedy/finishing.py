@@ -10,14 +10,14 @@ from buraco_bots.greedy.situation import Situation, may_finish
 from buraco_rules import (
     Deal,
     Discard,
-    Emptied,
     Ending,
+    LastCard,
     LayMeld,
     LayOff,
     Move,
     Phase,
     discard_violation,
-    emptied,
+    judge_last_card,
     legal_lays,
 )
 
@@ -59,9 +59,9 @@ class _Search:
         """Tries every line of lays from here, the ones with most cards first, as far as the nodes last."""
         hand = deal.hand
         if len(hand) == 1 and discard_violation(deal, hand[0]) is None:
-            follows = emptied(deal, deal.side, discard=hand[0])
-            if isinstance(follows, Emptied):
-                worth = self._now.pot if follows is Emptied.POT else self._now.close
+            follows = judge_last_card(deal, deal.side, discard=hand[0])
+            if isinstance(follows, LastCard):
+                worth = self._now.pot if follows is LastCard.POT else self._now.close
                 self._offer(gain + worth, first or Discard(hand[0]))
         for move in sorted(lays, key=_most_cards):
             if not self._nodes:

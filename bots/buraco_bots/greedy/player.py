@@ -17,7 +17,7 @@ from buraco_rules import (
     Deal,
     Discard,
     DrawStock,
-    Emptied,
+    LastCard,
     LayMeld,
     LayOff,
     Move,
@@ -25,8 +25,8 @@ from buraco_rules import (
     Phase,
     TakePile,
     View,
-    emptied,
     has_pot_left,
+    judge_last_card,
     meld_book,
 )
 
@@ -94,7 +94,7 @@ def _closes(deal: Deal, move: Move) -> bool:
     """Whether the move empties the hand without a pot to follow."""
     hand = deal.hand
     if isinstance(move, Discard):
-        return len(hand) == 1 and emptied(deal, deal.side, discard=move.card) is Emptied.CLOSE
+        return len(hand) == 1 and judge_last_card(deal, deal.side, discard=move.card) is LastCard.CLOSE
     if isinstance(move, (LayMeld, LayOff)) and len(move.cards) == len(hand):
         return not has_pot_left(deal, deal.side)
     return False

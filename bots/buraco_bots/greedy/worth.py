@@ -15,7 +15,7 @@ from buraco_rules import (
     RuleSet,
     buraco_points,
     card_points,
-    outcome_of,
+    choose_outcome,
 )
 from buraco_rules.cards import RANK, SUIT
 
@@ -41,7 +41,7 @@ def meld_worth(rules: RuleSet, meld: Meld) -> float:
 
 def meld_after(deal: Deal, move: LayMeld | LayOff) -> tuple[Meld | None, Meld]:
     """The meld that a legal move lays on, if any, and what it becomes."""
-    outcome = outcome_of(deal, move)
+    outcome = choose_outcome(deal, move)
     if outcome is None:
         raise ValueError("not a legal lay")
     return deal.side.melds[move.meld] if isinstance(move, LayOff) else None, outcome.meld

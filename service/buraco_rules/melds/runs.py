@@ -1,9 +1,12 @@
-"""Every way to lay cards as a run, and where its wild may stand (R4.1, R4.4, R4.5, R5)."""
+"""What makes a run, and where its wild may stand (R4.1, R4.4, R4.5, R5): laying, refusing and validating ask here.
+
+Places of a run are bits: bit p stands for place p, 1 (ace low) to 14 (ace high).
+"""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from buraco_rules.cards import ACE, ACE_HIGH, KING, RANK, TWO, TWOS, WILDS
+from buraco_rules.cards import ACE, ACE_HIGH, KING, RANK, RUN_CARDS, TWO, TWOS, WILDS
 from buraco_rules.meld import RUN, SET, Meld, make_meld, run_suit
 from buraco_rules.rule_sets import FREE_END, HIGH, RuleSet
 
@@ -15,38 +18,38 @@ SECOND_ACE: Final = 1 << 15
 """The bit of a second ace of the suit."""
 
 OWN_TWO: Final = 1
-STRANGER: Final = 2
-"""What a wild is to a run: the 2 of its suit, or any other; 0 where there is none."""
+FOREIGN: Final = 2
+"""The kinds of wild: the 2 of the run's suit, or any other; 0 is none."""
 WILD_KINDS: Final = tuple(
-    tuple([0 if card not in WILDS else OWN_TWO if card == own else STRANGER for card in range(54)]) for own in TWOS
+    tuple([0 if card not in WILDS else OWN_TWO if card == own else FOREIGN for card in range(54)]) for own in TWOS
 )
-"""By suit and card, 0 for none: what it is to a run of the suit when it acts as a wild."""
+"""By suit and card: the kind of wild that the card is to a run of the suit; 0 for none."""
 
 _OTHER_END: Final = 14
 _FIRST_END: Final = 13
 _INSIDE: Final = 12
 _MOVED: Final = 6
-_ASTRAY: Final = 3
-"""What adds more is preferred less (R5.4): a wild above all, then that the run's own wild moves, then an ace at the
-wrong end, at last the place of the wild."""
+_MISPLACED_ACE: Final = 3
+"""Costs of an arrangement, of which the cheapest is preferred (R5.4): that a wild acts costs most, then that the run's
+own wild moves, then an ace at the wrong end, at last the place of the wild."""
 _NOWHERE: Final = [0]
 
 
 class RunShape(NamedTuple):
-    """A run as far as it decides what may be laid off on it: not its suit, nor which stranger its wild is."""
+    """All of a run that decides what may be laid off on it: not its suit, nor which foreign wild acts."""
 
     naturals: int
-    """Bit p is set where a natural stands at place p, 1 to 14."""
+    """The places of its naturals, as bits."""
     wild: int
-    """What acts as a wild: `OWN_TWO`, `STRANGER` or 0."""
+    """The kind of its acting wild: `OWN_TWO`, `FOREIGN` or 0."""
     wild_position: int
     """Its place; 0 = none."""
     wild_is_free: bool
-    """The wild stands at an end and may be placed anew (R5.2 free_end)."""
+    """See `has_free_wild`."""
 
 
 NO_RUN: Final = RunShape(0, 0, 0, False)
-"""What a new run is laid on."""
+"""The base of a new run."""
 
 
 class RunWay(NamedTuple):
@@ -56,42 +59,67 @@ class RunWay(NamedTuple):
     high: int
     """The places of the ends afterwards, 1 to 14."""
     laid: int
-    """Bits of the places at which naturals are laid."""
+    """The places at which naturals are laid, as bits."""
     wild_position: int
     """The place of the acting wild afterwards; 0 = none."""
     wild_is_laid: bool
-    """It is laid now, and not the run's own."""
-    preference: int
-    """The smallest is taken where the player does not say otherwise (R5.4)."""
+    """Whether the wild is laid now, not the run's own."""
+    cost: int
+    """The cheapest is taken unless the player asks for another (R5.4)."""
 
     @property
     def size(self) -> int:
-        """How many cards are laid."""
+        """Return how many cards are laid."""
         return self.laid.bit_count() + self.wild_is_laid
+
+    def cards_laid(self, suit: int, acting: int) -> tuple[int, ...]:
+        """Return the cards laid in order of place, `acting` being the wild among them."""
+        strip, place = RUN_CARDS[suit], self.wild_position if self.wild_is_laid else 0
+        left = self.laid | 1 << place if place else self.laid
+        cards = []
+        while left:
+            at = (left & -left).bit_length() - 1
+            cards.append(acting if at == place else strip[at])
+            left &= left - 1
+        return tuple(cards)
+
+
+def max_aces(rules: RuleSet) -> int:
+    """Return how many natural aces a run may hold: two need `two_aces` (R4.5).
+
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> max_aces(PRESETS_BY_ID["open"]), max_aces(PRESETS_BY_ID["burraco"])
+    (2, 1)
+    """
+    return 2 if rules.two_aces else 1
+
+
+def has_free_wild(rules: RuleSet, run: Meld) -> bool:
+    """Return True if a wild acts at an end of the run and may be placed anew (R5.2)."""
+    return rules.wild_moves is FREE_END and run.wild_index in (0, len(run.cards) - 1)
 
 
 def run_shape(rules: RuleSet, run: Meld) -> RunShape:
-    """The shape of a run on the table."""
+    """Return the shape of a run on the table."""
     size = len(run.cards)
     naturals = ((1 << size) - 1) << run.low_position
     if run.wild_index is None:
         return RunShape(naturals, 0, 0, False)
     place = run.low_position + run.wild_index
-    wild = OWN_TWO if run.cards[run.wild_index] == TWOS[run_suit(run)] else STRANGER
-    free = rules.wild_moves is FREE_END and run.wild_index in (0, size - 1)
-    return RunShape(naturals & ~(1 << place), wild, place, free)
+    wild = OWN_TWO if run.cards[run.wild_index] == TWOS[run_suit(run)] else FOREIGN
+    return RunShape(naturals & ~(1 << place), wild, place, has_free_wild(rules, run))
 
 
 def run_ways(rules: RuleSet, run: RunShape, held: int, acting: int) -> list[RunWay]:
-    """Every way to lay any of the cards held, with exactly one wild of the kind `acting` laid as a wild (0 = none).
+    """Return every way to lay any of the naturals held on `run`, with exactly one wild of the kind `acting` (0 = none).
 
-    `held` tells the naturals of the suit, as `PLACE_BITS` and `SECOND_ACE` say. Of ways with the same cards and the
-    wild at the same place only the preferred one is listed.
+    `held` has the bits of `PLACE_BITS`, and `SECOND_ACE`. Of ways with the same cards and the wild at the same place
+    only the cheapest is listed.
     """
     if run.wild != OWN_TWO:
         ways = _spanned(rules, run, run.naturals, held, acting, comes_home=False) if not (acting and run.wild) else []
         return _distinct(ways, acting) if held & BOTH_ACES else ways
-    # Two own 2s in a run are twins: it does not matter which of them acts. All that lays one is listed where it acts.
+    # Of two own 2s in a run it does not matter which acts: ways that lay one are listed with the one laid acting.
     own_two = 1 << TWO
     if acting != OWN_TWO:
         return _distinct(_beside_own_two(rules, run, held & ~own_two, acting), acting)
@@ -101,7 +129,7 @@ def run_ways(rules: RuleSet, run: RunShape, held: int, acting: int) -> list[RunW
 
 
 def _beside_own_two(rules: RuleSet, run: RunShape, held: int, acting: int) -> list[RunWay]:
-    """The ways to lay off on a run whose wild is its own 2."""
+    """Return the ways to lay off on a run whose wild is its own 2."""
     ways = [] if acting else _spanned(rules, run, run.naturals, held, acting, comes_home=False)
     if not run.naturals & (1 << TWO):
         ways += _spanned(rules, run, run.naturals | 1 << TWO, held, acting, comes_home=True)
@@ -109,32 +137,32 @@ def _beside_own_two(rules: RuleSet, run: RunShape, held: int, acting: int) -> li
 
 
 def _distinct(ways: list[RunWay], acting: int) -> list[RunWay]:
-    """Of ways that lay the same cards and put the wild at the same place only the preferred one."""
+    """Return the cheapest of the ways that lay the same cards and put the wild at the same place."""
     best: dict[tuple[int, int, int, int], RunWay] = {}
     for way in ways:
         aces = (way.laid & BOTH_ACES).bit_count()
         twos = (way.laid >> TWO & 1) + (way.wild_is_laid and acting == OWN_TWO)
         key = (way.laid & ~BOTH_ACES & ~(1 << TWO), aces, twos, way.wild_position)
         known = best.get(key)
-        if known is None or way.preference < known.preference:
+        if known is None or way.cost < known.cost:
             best[key] = way
     return list(best.values())
 
 
-def first_places(run: RunShape) -> int:
-    """The places of which one at least must be filled by naturals laid off without a wild: a quick look ahead."""
+def near_places(run: RunShape) -> int:
+    """Return the places of which a lay-off without a wild fills one at least, as bits; others need no closer look."""
     if run.wild_is_free:
-        low, high = _bounds(run.naturals)
+        low, high = bounds(run.naturals)
         return (1 << high + 3) - (1 << max(low - 2, ACE))
     wild = 1 << run.wild_position if run.wild else 0
-    low, high = _bounds(run.naturals | wild)
+    low, high = bounds(run.naturals | wild)
     return 1 << low - 1 | wild | 1 << high + 1
 
 
 def useful_places(run: RunShape, held: int, acting: int) -> int:
-    """Those of the cards held that can take part in a run or lay-off with this acting wild; 0 where none can.
+    """Return those of the cards held that can take part in a run or lay-off with this kind of wild; 0 for none.
 
-    Leaving out what is out of reach makes one remembered answer serve many hands.
+    Without the others one cached answer serves many hands.
     """
     places = held & ALL_PLACES
     useful = _in_reach(run, places, acting) if run.naturals else _in_threes(places, acting)
@@ -144,7 +172,7 @@ def useful_places(run: RunShape, held: int, acting: int) -> int:
 
 
 def _in_threes(places: int, acting: int) -> int:
-    """The places that have neighbours enough for a new run."""
+    """Return the places that have neighbours enough for a new run."""
     useful = places & places >> 1
     if acting:
         apart = places & places >> 2
@@ -154,9 +182,9 @@ def _in_threes(places: int, acting: int) -> int:
 
 
 def new_run_parts(held: int, acting: int) -> tuple[int, ...]:
-    """The useful places of the cards held for a new run, those that no run joins apart; the highest first.
+    """Return the useful places of the cards held for a new run, in parts that no run joins, the highest first.
 
-    Hands that differ elsewhere share what is remembered of a part.
+    Hands that differ elsewhere share the cached answers for a part.
     """
     useful = useful_places(NO_RUN, held, acting)
     places = useful & ALL_PLACES
@@ -172,12 +200,12 @@ def new_run_parts(held: int, acting: int) -> tuple[int, ...]:
 
 
 def _in_reach(run: RunShape, places: int, acting: int) -> int:
-    """The places that a run can reach over filled ones, a wild bridging one on each way."""
+    """Return the places that the run can reach over filled ones, a wild bridging one in each direction."""
     naturals, bridged = run.naturals, acting or run.wild
     filled = places | naturals
-    if run.wild and not (acting or run.wild_is_free or places >> run.wild_position & 1):  # it stays
+    if run.wild and not (acting or run.wild_is_free or places >> run.wild_position & 1):  # the wild stays
         filled, bridged = filled | 1 << run.wild_position, 0
-    elif run.wild == OWN_TWO:  # it may come home
+    elif run.wild == OWN_TWO:  # the wild may become a natural
         filled |= 1 << TWO
     missing = ALL_PLACES & ~filled
     below = missing & (naturals & -naturals) - 1
@@ -190,29 +218,26 @@ def _in_reach(run: RunShape, places: int, acting: int) -> int:
     return places & ~naturals & last - (1 << first)
 
 
-def moved_wild(rules: RuleSet, base: Meld) -> tuple[Meld, int] | None:
-    """The run with its wild at the other end, and the place it then has; None where it may not move (R5.2)."""
-    if rules.wild_moves is not FREE_END or base.kind is SET:
+def move_wild(rules: RuleSet, base: Meld) -> tuple[Meld, int] | None:
+    """Return the run with its wild at the other end, and the wild's place then; None if it may not move (R5.2)."""
+    if base.kind is SET or not has_free_wild(rules, base):
         return None
     last = len(base.cards) - 1
     if base.wild_index == 0:
         wild, low, place, index = base.cards[0], base.low_position + 1, base.low_position + last + 1, last
         cards = (*base.cards[1:], wild)
-    elif base.wild_index == last:
+    else:
         wild, index = base.cards[last], 0
         low = place = base.low_position - 1
         cards = (wild, *base.cards[:last])
-    else:
-        return None
     if not ACE <= place <= ACE_HIGH:
         return None
-    comes_home = place == TWO and wild == TWOS[run_suit(base)]
-    wild_index = None if comes_home else index
-    return make_meld(rules, RUN, cards, low, wild_index, stays_dirty=base.stays_dirty), place
+    is_natural = place == TWO and wild == TWOS[run_suit(base)]
+    return make_meld(rules, RUN, cards, low, None if is_natural else index, stays_dirty=base.stays_dirty), place
 
 
 def _spanned(rules: RuleSet, run: RunShape, fixed: int, held: int, acting: int, *, comes_home: bool) -> list[RunWay]:
-    """Ways in which the run's own wild acts, or (`comes_home`) rests at its natural place as a natural."""
+    """Return the ways in which the run's own wild acts or, if it `comes_home`, is a natural at the 2's place."""
     ways = []
     own = run.wild
     wild = acting or (0 if comes_home else own)
@@ -223,20 +248,21 @@ def _spanned(rules: RuleSet, run: RunShape, fixed: int, held: int, acting: int, 
             laid = needed & ~(1 << place)
             if not (laid or acting) or (place == TWO and wild == OWN_TWO):
                 continue
-            if laid & BOTH_ACES and not _aces_fit(rules, fixed, laid, aces):
+            if laid & BOTH_ACES and not _can_hold_aces(rules, fixed, laid, aces):
                 continue
-            if own and not (_may_go(rules, run, laid, TWO, place) if comes_home else _may_go(rules, run, laid, place)):
+            own_place, new_place = (TWO, place) if comes_home else (place, 0)
+            if own and not _can_wild_go(rules, run, laid, own_place, new_place):
                 continue
-            preference = _preference_of_place(rules, low, high, place)
+            cost = _place_cost(rules, low, high, place)
             if own and (comes_home or place != run.wild_position):
-                preference += _MOVED
-            if laid & BOTH_ACES and _is_ace_astray(run.naturals | laid, laid, place):
-                preference += _ASTRAY
-            ways.append(RunWay(low, high, laid, place, acting > 0, preference))
+                cost += _MOVED
+            if laid & BOTH_ACES and _is_ace_misplaced(run.naturals | laid, laid, place):
+                cost += _MISPLACED_ACE
+            ways.append(RunWay(low, high, laid, place, acting > 0, cost))
     return ways
 
 
-def _preference_of_place(rules: RuleSet, low: int, high: int, place: int) -> int:
+def _place_cost(rules: RuleSet, low: int, high: int, place: int) -> int:
     if not place:
         return 0
     if low < place < high:
@@ -244,59 +270,60 @@ def _preference_of_place(rules: RuleSet, low: int, high: int, place: int) -> int
     return _FIRST_END if place == (high if rules.wild_end is HIGH else low) else _OTHER_END
 
 
-def _aces_fit(rules: RuleSet, fixed: int, laid: int, aces: int) -> bool:
-    """Whether the aces of the pool suffice, and may stand where they would (R4.5)."""
-    low, high = 1 << ACE, 1 << ACE_HIGH
-    if (fixed | laid) & low and (fixed | laid) & high and not rules.two_aces:
-        return False
-    return aces >= bool(laid & low) + bool(laid & high)
+def _can_hold_aces(rules: RuleSet, fixed: int, laid: int, aces: int) -> bool:
+    """Return True if the aces laid are among so many in the hand, and the run may hold all of its aces (R4.5)."""
+    return ((fixed | laid) & BOTH_ACES).bit_count() <= max_aces(rules) and (laid & BOTH_ACES).bit_count() <= aces
 
 
-def _may_go(rules: RuleSet, run: RunShape, laid: int, place: int, fresh_wild_at: int = 0) -> bool:
-    """Whether the run's wild may come to this place when these naturals, and a wild acting elsewhere, are laid
-    (R5.2, R5.3).
+def _can_wild_go(rules: RuleSet, run: RunShape, laid: int, place: int, new_wild_at: int) -> bool:
+    """Return True if the run's own wild may come to this place (R5.2, R5.3) when these naturals are laid.
+
+    `new_wild_at` is the place of another wild that acts then; 0 = none.
     """
     if not laid & (1 << run.wild_position):
         return run.wild_is_free or place == run.wild_position
     if rules.wild_moves is FREE_END:
         return True
-    # Replaced, and the rule set says where it goes: the gap, its natural place, the first end, the other end. A place
-    # that a fresh wild takes is filled.
-    filled = run.naturals | laid | (1 << fresh_wild_at if fresh_wild_at else 0)
-    low, high = _bounds(filled)
+    # Its card has come: the wild goes to the gap, its natural place, the first end or the other end, in this order.
+    filled = run.naturals | laid | (1 << new_wild_at if new_wild_at else 0)
+    low, high = bounds(filled)
     gaps = ((1 << high + 1) - (1 << low)) & ~filled
     if gaps:
         return gaps == 1 << place
-    if run.wild == OWN_TWO and low == TWO + 1 != fresh_wild_at:
+    if run.wild == OWN_TWO and low == TWO + 1 != new_wild_at:
         return place == TWO
-    if fresh_wild_at:
+    if new_wild_at:
         return False
     ends = [high + 1, low - 1] if rules.wild_end is HIGH else [low - 1, high + 1]
     return place == next((end for end in ends if 1 <= end <= ACE_HIGH), 0)
 
 
-def _is_ace_astray(naturals: int, laid: int, place: int) -> bool:
-    """Whether an ace laid that fits both ends stands at the wrong one: it belongs behind the king, where there is
-    one.
-    """
+def _is_ace_misplaced(naturals: int, laid: int, place: int) -> bool:
+    """Return True if an ace laid stands below the 2 though the run has a king, or above a wild in the king's place."""
     return bool(laid & 1 << ACE and naturals & 1 << KING) or bool(laid & 1 << ACE_HIGH and place == KING)
 
 
-def _bounds(places: int) -> tuple[int, int]:
+def bounds(places: int) -> tuple[int, int]:
+    """Return the lowest and the highest of some places.
+
+    >>> bounds(0b111000)
+    (3, 5)
+    """
     return (places & -places).bit_length() - 1, places.bit_length() - 1
 
 
 def _spans(fixed: int, held: int, wild: int) -> Iterator[tuple[int, int, int]]:
-    """Spans around the fixed naturals, three places or more, that naturals fill but for at most the one of a wild, and
-    the bit of the place missing.
+    """Yield the ends of each span of three places or more that fixed and held naturals fill, around all fixed ones.
+
+    With a wild one place may be missing; its bit is the third item, 0 where none is.
     """
     filled = fixed | held
     if not filled:
         return
-    lowest, highest = _bounds(filled)
+    lowest, highest = bounds(filled)
     if wild:
         lowest, highest = max(lowest - 1, ACE), min(highest + 1, ACE_HIGH)
-    inner_low, inner_high = _bounds(fixed) if fixed else (highest, lowest)
+    inner_low, inner_high = bounds(fixed) if fixed else (highest, lowest)
     for low in range(inner_low, lowest - 1, -1):
         nearest = max(inner_high, low + 2)
         missing = ((1 << nearest + 1) - (1 << low)) & ~filled

@@ -1,4 +1,4 @@
-"""What an empty hand means: a pot, the close of the deal, or an illegal move (R6, R7)."""
+"""What playing the last card of a hand means: a pot, the close of the deal, or an illegal move (R6, R7)."""
 
 from enum import Enum
 
@@ -9,20 +9,26 @@ from buraco_rules.rule_sets import CloseBy, PotBy
 from buraco_rules.violations import Violation
 
 
-class Emptied(Enum):
-    """What follows when a hand was legally emptied."""
+class LastCard(Enum):
+    """What follows when the last card of a hand is legally played."""
 
     POT = "pot"
     CLOSE = "close"
 
 
 def has_pot_left(deal: Deal, side: Side) -> bool:
-    """Whether there is a pot that the side may still take, whatever else that needs (R6.1)."""
+    """Return True if a pot is left and the side has not taken its share; other conditions are not checked (R6.1).
+
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> deal, _ = deal_first(PRESETS_BY_ID["open"], 2, bytes(32))
+    >>> has_pot_left(deal, deal.side), has_pot_left(deal, deal.side._replace(pots_taken=1))
+    (True, False)
+    """
     return deal.pots != () and side.pots_taken < deal.rules.pots_per_side
 
 
-def is_pot_sure(deal: Deal) -> bool:
-    """Whether a pot follows whichever card empties the hand of the seat to move, discarded or not."""
+def is_pot_certain(deal: Deal) -> bool:
+    """Return True if a pot follows whichever card empties the hand of the seat to move, discarded or not."""
     rules, side = deal.rules, deal.side
     return (
         deal.pots != ()
@@ -33,10 +39,10 @@ def is_pot_sure(deal: Deal) -> bool:
     )
 
 
-def may_be_emptied(deal: Deal) -> bool:
-    """Whether one card more, laid off on whichever meld, could empty the hand of the seat to move.
+def can_hand_be_emptied(deal: Deal) -> bool:
+    """Return False if no lay-off of a single last card is legal for the seat to move; True if one may be.
 
-    A quick look ahead: the last word has `emptied`.
+    A quick look ahead of `judge_last_card`.
     """
     side = deal.side
     if not deal.rules.pot_needs_buraco and has_pot_left(deal, side):
@@ -44,25 +50,31 @@ def may_be_emptied(deal: Deal) -> bool:
     return any([len(meld.cards) >= BURACO_SIZE - 1 for meld in side.melds])
 
 
-def emptied(deal: Deal, side: Side, *, discard: int = 0) -> Emptied | Violation:
-    """What follows when the seat to move of `side` empties its hand in flight, or by discarding `discard`.
+def judge_last_card(deal: Deal, side: Side, *, discard: int = 0) -> LastCard | Violation:
+    """Return what follows when the seat to move plays its last card, or the rule that forbids it (R6, R7).
 
-    `side` is the side as the last card leaves it. A violation is the reason why the last card cannot be played so.
+    `side` is the side as the last card leaves it; `discard` is the card if it is discarded, 0 if it is melded.
+
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))
+    >>> judge_last_card(deal, deal.side)
+    <LastCard.POT: 'pot'>
+    >>> judge_last_card(deal, deal.side._replace(pots_taken=1))
+    <Violation.CLOSE_NEEDS_BURACO: 33>
     """
     rules = deal.rules
     if side.opening_required:
         return Violation.BELOW_OPENING_MINIMUM
     has_buraco = any([meld.is_buraco for meld in side.melds])
-    no_pot: Violation | None = None
     if has_pot_left(deal, side):
         if discard and (side.pots_taken or rules.pot_by is PotBy.FLIGHT):
             no_pot = Violation.POT_ONLY_IN_FLIGHT
         elif rules.pot_needs_buraco and not has_buraco:
             no_pot = Violation.POT_NEEDS_BURACO
         else:
-            return Emptied.POT
-    if no_pot is not None and not side.pots_taken:
-        return no_pot
+            return LastCard.POT
+        if not side.pots_taken:
+            return no_pot
     if not has_buraco:
         return Violation.CLOSE_NEEDS_BURACO
     if rules.close_needs_clean and not any([meld.is_clean_buraco for meld in side.melds]):
@@ -74,4 +86,10 @@ def emptied(deal: Deal, side: Side, *, discard: int = 0) -> Emptied | Violation:
             return Violation.CLOSE_DISCARD_WILD
     elif rules.close_by is CloseBy.DISCARD:
         return Violation.CLOSE_ONLY_BY_DISCARD
-    return Emptied.CLOSE
+    return LastCard.CLOSE
+
+
+def last_card_violation(deal: Deal, side: Side, *, discard: int = 0) -> Violation | None:
+    """Return the rule that forbids to play the last card, as `judge_last_card` does; None if it is legal."""
+    judged = judge_last_card(deal, side, discard=discard)
+    return judged if isinstance(judged, Violation) else None

@@ -1,4 +1,4 @@
-"""Every legal move: the same judgements as `turn.apply`, read the other way round."""
+"""Every legal move of a turn, by the same decisions as `apply`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,14 @@ from buraco_rules.deal import DRAW, OVER, Deal
 from buraco_rules.melds.meld_book import meld_book
 from buraco_rules.moves import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile
 from buraco_rules.play.drawing import draw_violation
-from buraco_rules.play.laying import discardable, legal_lays, outcome_of, turn_violation, with_moved_wild
+from buraco_rules.play.laying import (
+    choose_outcome,
+    discard_violation,
+    legal_lays,
+    spare_cards,
+    turn_violation,
+    with_moved_wild,
+)
 from buraco_rules.rule_sets import FREE_END
 from buraco_rules.view import NextAction
 
@@ -26,10 +33,14 @@ _ACTIONS: Final[dict[type, NextAction]] = {
 
 
 def legal_moves(deal: Deal) -> list[Move]:
-    """Every legal move of the seat to move, each once; none once the deal is over.
+    """Return every legal move of the seat to move, each once; none once the deal is over.
 
     The cards of a meld are in order of place, and the wild's place is given whenever a card acts as a wild, so that
     each move has exactly one outcome.
+
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> legal_moves(deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))[0])
+    [DrawStock(), TakePile()]
     """
     phase = deal.phase
     if phase is DRAW:
@@ -38,43 +49,60 @@ def legal_moves(deal: Deal) -> list[Move]:
         return []
     moves: list[Move] = [*legal_lays(deal)]
     if not deal.turn.must_meld:
-        moves += _wild_moves(deal)
-        moves += map(_discard_of, discardable(deal))
+        if deal.rules.wild_moves is FREE_END:
+            moves += _wild_moves(deal)
+        moves += map(_discard_of, _discardable_cards(deal))
     return moves
 
 
-def normal_move(deal: Deal, move: Move) -> Move:
-    """A legal move as `legal_moves` lists it: cards in order of place, and the wild's place where one acts.
+def normalise_move(deal: Deal, move: Move) -> Move:
+    """Return a legal move as `legal_moves` lists it: cards in order of place, and the wild's place if one acts.
 
-    So the text of a meld shows what it became. Any other move is given back as it is.
+    So the text of a meld shows what it became. Any other move is returned as it is.
+
+    >>> from buraco_notation import parse_position
     """
     if not isinstance(move, LayMeld | LayOff):
         return move
     if isinstance(move, LayOff) and not 0 <= move.meld < len(deal.side.melds):
         return move
-    outcome = outcome_of(deal, move)
+    outcome = choose_outcome(deal, move)
     if outcome is None:
         return move
     normal = replace(move, cards=outcome.cards, wild_position=outcome.wild_position)
-    return normal if outcome_of(deal, normal) == outcome else move
+    return normal if choose_outcome(deal, normal) == outcome else move
 
 
 def next_actions(deal: Deal, moves: Sequence[Move]) -> tuple[NextAction, ...]:
-    """What the seat to move may do now, in the order of `NextAction`: the kinds of its legal moves, and to undo."""
+    """Return what the seat to move may do, in the order of `NextAction`: the kinds of its legal moves, and undo.
+
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> deal, _ = deal_first(PRESETS_BY_ID["open"], 2, bytes(32))
+    >>> next_actions(deal, legal_moves(deal))
+    (<NextAction.DRAW_STOCK: 1>,)
+    """
     kinds = set(map(type, moves))
     actions = [action for kind, action in _ACTIONS.items() if kind in kinds]
     return (*actions, NextAction.UNDO) if deal.turn.undo else tuple(actions)
 
 
 def _wild_moves(deal: Deal) -> list[Move]:
-    if deal.rules.wild_moves is not FREE_END:
-        return []
     moves: list[Move] = []
-    book = meld_book(deal.rules)
+    book, can_finish = meld_book(deal.rules), spare_cards(deal) >= 0
     for index, base in enumerate(deal.side.melds):
         moved = book.move_wild(base) if base.wild_index is not None else None
         if moved is not None:
             meld, place = moved
-            if len(deal.hand) >= 2 or turn_violation(with_moved_wild(deal, index, meld)) is None:
+            if can_finish or turn_violation(with_moved_wild(deal, index, meld)) is None:
                 moves.append(MoveWild(index, place))
     return moves
+
+
+def _discardable_cards(deal: Deal) -> list[int]:
+    """Return the cards of the hand that may be discarded, each once."""
+    cards, locked = list(dict.fromkeys(deal.hand)), deal.turn.locked_card
+    if len(deal.hand) == 1:
+        locked = cards[0]  # with others in the hand, only a lock can forbid a card
+    if locked in cards and discard_violation(deal, locked) is not None:
+        cards.remove(locked)
+    return cards

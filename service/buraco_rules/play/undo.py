@@ -19,8 +19,8 @@ def undo(deal: Deal) -> tuple[Deal, tuple[Event, ...]]:
     if step.unplayed_pot:
         unplayed.add(deal.seat_to_move)
     before = deal._replace(
-        hands=deal.with_hand(tuple(sorted(deal.hand + step.cards))),
-        sides=deal.with_side(
+        hands=deal.replace_hand(tuple(sorted(deal.hand + step.cards))),
+        sides=deal.replace_side(
             side._replace(
                 melds=(*side.melds[:index], *kept, *side.melds[index + 1 :]),
                 unplayed_pots=tuple(sorted(unplayed)),

@@ -7,8 +7,10 @@ from typing import Final
 from buraco_rules.cards import ACE, ACE_HIGH, RANK, SUIT, TWO, WILDS, card_at
 from buraco_rules.meld import BURACO_SIZE, Meld, MeldKind, make_meld
 from buraco_rules.melds.meld_book import meld_book
-from buraco_rules.melds.sets import MAX_NATURALS
+from buraco_rules.melds.runs import BOTH_ACES, max_aces, run_shape
+from buraco_rules.melds.sets import set_violations
 from buraco_rules.rule_sets import RuleSet
+from buraco_rules.violations import VIOLATION_TEXT, Violation
 
 _LONGEST: Final = ACE_HIGH - ACE + 1
 """Cards of the longest run; a set has fewer (R4.1, R4.2)."""
@@ -67,18 +69,12 @@ def _meld_problems(rules: RuleSet, meld: Meld) -> Iterator[str]:
 
 
 def _set_problems(rules: RuleSet, meld: Meld, naturals: list[int]) -> Iterator[str]:
-    cards, rank = meld.cards, RANK[naturals[0]]
-    if not rules.sets:
-        yield "there are no sets in this rule set (R4.3)"
+    cards, rank, has_wild = meld.cards, RANK[naturals[0]], meld.wild_index is not None
     if not rank or any([RANK[card] != rank for card in naturals]):
         yield "the naturals of a set are of one rank (R4.2)"
-    elif rank == TWO and not rules.set_of_twos:
-        yield "2s may not form a set (R4.3)"
-    if not 2 <= len(naturals) <= MAX_NATURALS:
-        yield f"a set has 2 to {MAX_NATURALS} naturals (R4.2, R4.4)"
-    if meld.wild_index is not None and len(naturals) == MAX_NATURALS and rules.no_wild_on_full_set:
-        yield "a set of all eight naturals has no wild (R4.2)"
-    if meld.wild_index is not None and (meld.wild_index != len(cards) - 1 or RANK[cards[-1]] == rank):
+    for violation in set_violations(rules, rank, len(naturals), int(has_wild)):
+        yield VIOLATION_TEXT[violation]
+    if has_wild and (meld.wild_index != len(cards) - 1 or RANK[cards[-1]] == rank):
         yield "the wild of a set stands last, and is not of its rank (R4.4)"
     if meld.low_position or naturals != sorted(naturals):
         yield "a set has its naturals in order, and low_position 0"
@@ -96,8 +92,8 @@ def _run_problems(rules: RuleSet, meld: Meld) -> Iterator[str]:
         return
     if wild_index is not None and cards[wild_index] == card_at(suit, low + wild_index):
         yield "a 2 of the suit at the place of the 2 does not act as a wild (R4.4)"
-    if len(cards) == _LONGEST and wild_index not in (0, _LONGEST - 1) and not rules.two_aces:
-        yield "a run may not hold a natural ace at both ends (R4.5)"
+    if (run_shape(rules, meld).naturals & BOTH_ACES).bit_count() > max_aces(rules):
+        yield VIOLATION_TEXT[Violation.TWO_ACES]
 
 
 @lru_cache(_PLAYS_REMEMBERED)

@@ -13,7 +13,7 @@ from typing import Final
 from buraco_rules.cards import CARD_TEXT, FACES, RANK, deck
 from buraco_rules.deal import HAND_SIZE, MAX_UNDO_STEPS, POTS, Deal, Ending, Match, Phase, Side, Turn, UndoStep
 from buraco_rules.meld import Meld, MeldKind, card_points, is_winning_twos
-from buraco_rules.play.going_out import Emptied, emptied
+from buraco_rules.play.going_out import LastCard, judge_last_card
 from buraco_rules.play.laying import legal_lays, turn_violation
 from buraco_rules.problems import Problem
 from buraco_rules.rule_sets import RuleSet, StockEnd
@@ -224,8 +224,8 @@ def _ending(deal: Deal) -> Iterator[Problem]:
     """Whether the deal can have ended as it says it did."""
     rules, side, ending = deal.rules, deal.side, deal.ending
     if ending is Ending.CLOSED:
-        by_discard = deal.pile and emptied(deal, side, discard=deal.pile[-1]) is Emptied.CLOSE
-        if not by_discard and emptied(deal, side) is not Emptied.CLOSE:
+        by_discard = deal.pile and judge_last_card(deal, side, discard=deal.pile[-1]) is LastCard.CLOSE
+        if not by_discard and judge_last_card(deal, side) is not LastCard.CLOSE:
             yield Problem("ending", "the side of the seat that moved last may not close (R7)")
     elif ending is Ending.TWOS_BURACO:
         if not any([is_winning_twos(rules, meld) for meld in side.melds]):

@@ -35,7 +35,7 @@ from buraco_rules import (
     TakePile,
     apply,
     match_result,
-    normal_move,
+    normalise_move,
     replay_deal,
     score_deal,
 )
@@ -291,7 +291,7 @@ def _format_position(deal: Deal) -> Iterator[str]:
 
 
 def _format_effects(deal: Deal, move: Move, after: Deal, events: Iterable[Event]) -> Iterator[str]:
-    normal = normal_move(deal, move)
+    normal = normalise_move(deal, move)
     same = "" if normal == move else f", the same as {format_move(normal)}"
     yield ""
     yield f"{format_move(move)} is legal{same}:"

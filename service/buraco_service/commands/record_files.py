@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from buraco.v1 import table_service_pb2
 from buraco_codec.records import record_from_pb
 from buraco_notation import NotationError, TextProblem, parse_record, point_out
-from buraco_rules import MatchRecord, Problem, ValidationError, normal_record, record_problems
+from buraco_rules import MatchRecord, Problem, ValidationError, normalise_record, record_problems
 
 _MAX_SHOWN: Final = 20
 """Problems of a text that are shown."""
@@ -87,7 +87,7 @@ def _check_answer(answer: table_service_pb2.GetRecordResponse) -> RecordFile:
     problems = record_problems(record)
     if problems:
         raise BadRecord(_format_lines(problems))
-    return RecordFile(normal_record(record), answer.more)
+    return RecordFile(normalise_record(record), answer.more)
 
 
 def _format_lines(problems: Sequence[Problem]) -> str:

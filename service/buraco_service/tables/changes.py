@@ -14,7 +14,7 @@ from buraco_rules import (
     Violation,
     apply_for,
     deal_match,
-    mixed_seed,
+    mix_seed,
     next_match,
     undo,
 )
@@ -192,7 +192,7 @@ def _count_reversals(table: TableValue, count: int) -> TableValue:
 
 def _deal(table: TableValue, match: Match) -> tuple[TableValue, Dealt]:
     """Return the table with the next deal of the match, dealt by the table's newest revision."""
-    seed = mixed_seed(table.server_seed(match.deal_number), table.entropies)
+    seed = mix_seed(table.server_seed(match.deal_number), table.entropies)
     deal, dealt = deal_match(table.rules, len(table.seats), seed, match)
     return table._replace(deal=deal, deal_revision=table.revision, reversals=0), dealt
 

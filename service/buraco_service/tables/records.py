@@ -6,7 +6,7 @@ from buraco.v1 import move_pb2, table_pb2
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.scores import score_to_pb
 from buraco_codec.snapshots import match_to_pb
-from buraco_rules import Deal, commitment, mixed_seed, score_deal
+from buraco_rules import Deal, commitment, mix_seed, score_deal
 from buraco_service.stores.base import Store
 from buraco_service.tables.entries import parse_moves
 from buraco_service.tables.state import TableValue
@@ -28,7 +28,7 @@ async def make_record(store: Store, table: TableValue, last_entry: bytes, ended:
         match=match_to_pb(ended.match),
         server_seed=server_seed,
         entropies=table.entropies,
-        seed=mixed_seed(server_seed, table.entropies),
+        seed=mix_seed(server_seed, table.entropies),
         commitment=commitment(server_seed),
         moves=_standing_moves(entries),
         ending=table_pb2.DealRecord(ending=int(ended.ending)).ending,  # type: ignore[arg-type]

@@ -34,7 +34,7 @@ from buraco_rules import (
     Violation,
     deal_match,
     legal_moves,
-    mixed_seed,
+    mix_seed,
     next_match,
     record_deal,
     score_deal,
@@ -77,7 +77,7 @@ def match_played() -> tuple[MatchRecord, table_service_pb2.GetRecordResponse]:
     match, deals, answer = Match(starter=3, target_score=2005), [], table_service_pb2.GetRecordResponse()
     for _ in range(2):
         server_seed = rng.randbytes(32)
-        seed = mixed_seed(server_seed, entropies)
+        seed = mix_seed(server_seed, entropies)
         first, _ = deal_match(RULES, 4, seed, match)
         steps = list(played(first, rng))
         end = steps[-1].after

@@ -18,7 +18,7 @@ from buraco_rules import (
     RuleSet,
     Violation,
     commitment,
-    mixed_seed,
+    mix_seed,
     server_seed,
 )
 from buraco_service.errors import ApiError
@@ -62,19 +62,19 @@ def test_seed_vectors() -> None:
     assert first == hmac.new(master, b"\x00\x00\x00\x01", sha256).digest()
     assert first.hex() == FIRST_SEED
     assert server_seed(master, 2**32 - 1) == hmac.new(master, b"\xff" * 4, sha256).digest()
-    assert mixed_seed(first, (b"", b"ab")) == sha256(first + bytes(4) + b"\x00\x00\x00\x02ab").digest()
-    assert mixed_seed(first, (b"", b"ab")).hex() == MIXED_SEED
+    assert mix_seed(first, (b"", b"ab")) == sha256(first + bytes(4) + b"\x00\x00\x00\x02ab").digest()
+    assert mix_seed(first, (b"", b"ab")).hex() == MIXED_SEED
 
 
 def test_no_entropy() -> None:
     """Where nobody added anything the service's seed shuffles as it is."""
-    assert mixed_seed(SEED, ()) == mixed_seed(SEED, (b"", b"")) == SEED
+    assert mix_seed(SEED, ()) == mix_seed(SEED, (b"", b"")) == SEED
 
 
 def test_entropies_are_not_run_together() -> None:
     """Who added what matters, and where one player's part ends: no two ways of sharing bytes out give one seed."""
     ways = [(b"ab", b""), (b"", b"ab"), (b"a", b"b"), (b"b", b"a"), (b"ab", b"\x00"), (b"ab",)]
-    assert len({mixed_seed(SEED, way) for way in ways}) == len(ways)
+    assert len({mix_seed(SEED, way) for way in ways}) == len(ways)
 
 
 # ---- what can happen ----
