@@ -8,7 +8,7 @@ from buraco_rules.caching import ByteBudget
 from buraco_rules.cards import KING, RANK, SUIT, SUITS, TWOS, WILDS
 from buraco_rules.meld import SET, Meld, ranks_taken, run_suit
 from buraco_rules.melds.meld_book import ANSWERS, MELD_SIZE, MeldBook, meld_book, run_ways
-from buraco_rules.melds.runs import NO_RUN, PLACE_BITS, WILD_KINDS, RunShape, near_places, run_shape, useful_places
+from buraco_rules.melds.runs import NO_RUN, WILD_KINDS, RunShape, near_places, run_shape, useful_places
 from buraco_rules.melds.sets import POOL_BITS, SetShape, set_lays, set_shape
 from buraco_rules.melds.sorted_hands import Acting, SortedHand, SuitCards, sort_hand
 from buraco_rules.moves import LayMeld, LayOff
@@ -23,7 +23,6 @@ _SUIT_CARDS_SIZE: Final = 1024
 _RANKS: Final = range(KING + 1)
 """With the joker's, which makes no set."""
 _NO_WILD: Final = (0,)
-_ANY_PLACE: Final = -1
 _SETS: Final = tuple([SetShape(rank, 2, False) for rank in _RANKS])
 _ONE_AT_MOST: Final = (0, *(1 << POOL_BITS * suit for suit in SUITS))
 _HAS_SEVERAL: Final = bytes([pool not in _ONE_AT_MOST for pool in range(256)])
@@ -42,25 +41,23 @@ def candidate_moves(
     >>> candidate_moves(PRESETS_BY_ID["burraco"], parse_cards("4h 5h 6h Ks"), ())
     [LayMeld(cards=(17, 18, 19), wild_position=None)]
     """
-    book, (suits, pools, acting) = meld_book(rules), sort_hand(hand)
+    book, sorted_hand = meld_book(rules), sort_hand(hand)
+    suits, pools, acting = sorted_hand
     # A natural that must be melded spares looking where it does not fit.
     natural = 0 if must in WILDS else must
     found: list[LayMeld | LayOff] = []
-    places = PLACE_BITS[natural] if natural else _ANY_PLACE
     for suit in (SUIT[natural],) if natural else SUITS:
         parts, kinds = suits[suit].for_new_run, WILD_KINDS[suit]
         for wild in acting:
             for held in parts[kinds[wild]]:
-                if held & places:
-                    found += _new_runs(book, suit, held, wild)
+                found += _new_runs(book, suit, held, wild)
     if rules.sets:
-        ranks = (RANK[natural],) if natural else _RANKS
         taken = ranks_taken(rules, melds)
-        for rank in compress(ranks, pools.translate(_HAS_SEVERAL)[ranks[0] :]):
-            if rank not in taken:
+        for rank in compress(_RANKS, pools.translate(_HAS_SEVERAL)):
+            if rank not in taken and (not natural or rank == RANK[natural]):
                 for wild in acting:
                     found += _new_sets(book, rank, pools[rank], wild)
-    _add_lay_offs(found, book, melds, (suits, pools, acting), natural)
+    _add_lay_offs(found, book, melds, sorted_hand, natural)
     return [move for move in found if must in move.cards] if must else found
 
 

@@ -74,7 +74,7 @@ def spare_cards(deal: Deal) -> int:
     >>> spare_cards(deal_first(PRESETS_BY_ID["open"], 2, bytes(32))[0])
     9
     """
-    return len(deal.hand) - 2 + (len(deal.pile) if deal.turn.must_meld else 0)
+    return len(deal.hands[deal.seat_to_move]) - 2 + (len(deal.pile) if deal.turn.must_meld else 0)
 
 
 def legal_lays(deal: Deal) -> list[LayMeld | LayOff]:

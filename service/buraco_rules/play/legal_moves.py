@@ -103,6 +103,6 @@ def _discardable_cards(deal: Deal) -> list[int]:
     cards, locked = list(dict.fromkeys(deal.hand)), deal.turn.locked_card
     if len(deal.hand) == 1:
         locked = cards[0]  # with others in the hand, only a lock can forbid a card
-    if locked in cards and discard_violation(deal, locked) is not None:
+    if locked and locked in cards and discard_violation(deal, locked) is not None:
         cards.remove(locked)
     return cards
