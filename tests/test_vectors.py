@@ -19,7 +19,8 @@ import structlog
 from google.protobuf.json_format import ParseDict
 
 from buraco.v1 import deal_pb2, score_pb2
-from buraco_rules import FROM_SOURCES, OpeningMinimum, RuleSet
+from buraco_rules import OpeningMinimum, RuleSet
+from buraco_rules.presets import FROM_SOURCES
 from tests.service.table_server import Replica, serving
 from tests.vectors import compare, load
 from tests.vectors.dealer import dealt, first_words

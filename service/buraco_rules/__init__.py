@@ -1,8 +1,8 @@
 """The game of Buraco: pure functions of immutable values, without I/O, clock or randomness but the seed given.
 
-What other packages need is here, beside the plain vocabularies `buraco_rules.cards` and `buraco_rules.events`. The
-rooms build on each other: values at the top of this folder; `melds` says what cards can make; `match` deals and counts;
-`play` says what a turn may do; `validation` judges positions from elsewhere; `replay` plays records again.
+Other packages import from here, and the names of cards and events from `buraco_rules.cards` and `buraco_rules.events`.
+Inside, packages build on each other: values at the top of this folder; `melds`, what cards can make; `match`, dealing
+and scores; `play`, what a turn may do; `validation` of positions from elsewhere; `replay` of records.
 
 >>> deal, dealt = deal_first(PRESETS_BY_ID["buraco-plus-classic"], 2, bytes(32), starter=0)
 >>> legal_moves(deal)
@@ -13,10 +13,9 @@ rooms build on each other: values at the top of this folder; `melds` says what c
 """
 
 from buraco_rules.deal import HAND_SIZE, MAX_UNDO_STEPS, POTS, Deal, Ending, Match, Phase, Side, Turn, UndoStep
-from buraco_rules.events import Event
 from buraco_rules.match.dealing import deal_first, deal_match
 from buraco_rules.match.result import MatchResult, match_result, next_match, payouts
-from buraco_rules.match.scoring import score_deal, table_points
+from buraco_rules.match.scoring import score_deal
 from buraco_rules.meld import BURACO_SIZE, BuracoKind, Meld, MeldKind, buraco_points, card_points, make_meld
 from buraco_rules.melds.meld_book import meld_book
 from buraco_rules.melds.refusal import why_not_laid
@@ -28,12 +27,12 @@ from buraco_rules.play.laying import choose_outcome, discard_violation, legal_la
 from buraco_rules.play.legal_moves import legal_moves, normalise_move
 from buraco_rules.play.seat_view import view_of
 from buraco_rules.play.undo import undo
-from buraco_rules.presets import BEYOND_SOURCES, FROM_SOURCES, PRESETS, PRESETS_BY_ID
+from buraco_rules.presets import PRESETS, PRESETS_BY_ID
 from buraco_rules.problems import MAX_PROBLEMS, Path, Problem, Problems, ValidationError, join_path
 from buraco_rules.replay import (
     DealRecord,
     MatchRecord,
-    Step,
+    ReplayedMove,
     normalise_record,
     record_deal,
     record_problems,
@@ -56,9 +55,7 @@ from buraco_rules.view import NextAction, SideView, View
 from buraco_rules.violations import VIOLATION_TEXT, IllegalMove, Violation
 
 __all__ = [
-    "BEYOND_SOURCES",
     "BURACO_SIZE",
-    "FROM_SOURCES",
     "HAND_SIZE",
     "MAX_PROBLEMS",
     "MAX_UNDO_STEPS",
@@ -75,7 +72,6 @@ __all__ = [
     "Discard",
     "DrawStock",
     "Ending",
-    "Event",
     "IllegalMove",
     "LastCard",
     "LayMeld",
@@ -94,13 +90,13 @@ __all__ = [
     "PotBy",
     "Problem",
     "Problems",
+    "ReplayedMove",
     "RuleSet",
     "ScoreLine",
     "ScoreLineKind",
     "Side",
     "SideScore",
     "SideView",
-    "Step",
     "StockEnd",
     "TakePile",
     "Tie",
@@ -142,7 +138,6 @@ __all__ = [
     "score_deal",
     "seed_problems",
     "server_seed",
-    "table_points",
     "undo",
     "view_of",
     "why_not_laid",

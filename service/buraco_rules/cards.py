@@ -1,4 +1,4 @@
-"""Cards as small integers: a face is all there is to a card (R1.1).
+"""Cards as small integers: two cards of the same face are equal (R1.1).
 
 Number of a suited card = 13 * suit + rank; suits spades 0, hearts 1, diamonds 2, clubs 3; ranks ace 1 to king 13;
 joker 53. The numbers are those of `buraco.v1.Card`, so that cards cross the wire without being converted.
@@ -35,10 +35,18 @@ RUN_CARDS: Final = tuple((0, *(13 * suit + rank for rank in range(ACE, KING + 1)
 
 
 def card_at(suit: int, position: int) -> int:
-    """The natural card of a suit at a place of a run: 1 ace low, 2 to 13, 14 ace high (R4.1)."""
+    """Return the natural card of a suit at a place of a run: 1 ace low, 2 to 13, 14 ace high (R4.1).
+
+    >>> card_at(suit=1, position=10) == CARD_TEXT.index("Th")
+    True
+    """
     return RUN_CARDS[suit][position]
 
 
 def deck(jokers: int) -> list[int]:
-    """Two French decks in a fixed order, with so many jokers last (R1.1)."""
+    """Return two decks of 52 in a fixed order, with so many jokers last (R1.1).
+
+    >>> len(deck(jokers=4)), deck(jokers=4)[-1]
+    (108, 53)
+    """
     return [*range(1, 53), *range(1, 53), *[JOKER] * jokers]

@@ -1,4 +1,4 @@
-"""What happened, hidden cards included: whoever passes events on leaves out what the receiver may not know."""
+"""Events of a deal, hidden cards included: they are redacted for their receiver before they leave the service."""
 
 from buraco_rules._values import value
 from buraco_rules.deal import Ending
@@ -30,13 +30,13 @@ class Drew:
 
 @value
 class TookPile:
-    """The pile was taken: all cards of an open pile, only the top card of a closed one. `size` tells how many there
-    were.
-    """
+    """The pile was taken."""
 
     seat: int
     cards: tuple[int, ...]
+    """All of an open pile, only the top card of a closed one."""
     size: int
+    """How many cards the pile had."""
 
 
 @value
@@ -121,7 +121,7 @@ class OpeningFailed:
 
 @value
 class Undone:
-    """The newest play of the turn was taken back; `meld` is None when it is gone (R11.4)."""
+    """The newest play of the turn was taken back (R11.4); `meld` is the one before it, None if the play made it."""
 
     seat: int
     meld_index: int

@@ -19,11 +19,11 @@ class MeldKind(IntEnum):
 
 RUN: Final = MeldKind.RUN
 SET: Final = MeldKind.SET
-"""By names of their own for what every move asks: see `deal.DRAW`."""
+"""Names of their own for what every move reads: see `deal.DRAW`."""
 
 
 class BuracoKind(IntEnum):
-    """Kinds of buraco as a rule set values them, by rising value (R9.2)."""
+    """Kinds of buraco, by rising value (R9.2)."""
 
     NONE = 0
     """Fewer than seven cards."""
@@ -44,31 +44,31 @@ class Meld(NamedTuple):
     cards: tuple[int, ...]
     """A run from its low end to its high end; a set with its naturals first."""
     low_position: int
-    """A run's place of its first card: 1 = ace low, 2 to 13, 14 = ace high. 0 for a set."""
+    """The place of a run's first card: 1 = ace low, 2 to 13, 14 = ace high; 0 for a set."""
     wild_index: int | None
     """Index of the card that acts as a wild; None when none acts."""
     buraco: BuracoKind
     stays_dirty: bool
-    """Once a buraco with an acting wild, under `dirty_sticks` (R9.3)."""
+    """Whether it has been a buraco with an acting wild, under `dirty_sticks` (R9.3)."""
 
     @property
     def wild_position(self) -> int | None:
-        """The place at which a run's wild acts; None when none acts, or for a set."""
+        """Return the place at which a run's wild acts; None when none acts, or for a set."""
         return None if self.wild_index is None or self.kind is SET else self.low_position + self.wild_index
 
     @property
     def is_buraco(self) -> bool:
-        """Seven cards or more."""
+        """Return True for seven cards or more."""
         return len(self.cards) >= BURACO_SIZE
 
     @property
     def is_clean_buraco(self) -> bool:
-        """A buraco without an acting wild that does not stay dirty; royal and ace-to-ace count (R7.1)."""
+        """Return True for a buraco without an acting wild that does not stay dirty; royal ones count (R7.1)."""
         return len(self.cards) >= BURACO_SIZE and self.wild_index is None and not self.stays_dirty
 
     @property
     def natural(self) -> int:
-        """A natural card of the meld: it tells a run's suit or a set's rank."""
+        """Return a natural card of the meld, which has the run's suit or the set's rank."""
         return self.cards[1 if self.wild_index == 0 else 0]
 
 
@@ -81,7 +81,12 @@ def make_meld(
     *,
     stays_dirty: bool = False,
 ) -> Meld:
-    """A meld with its buraco kind; `stays_dirty` says what it had been before (R9.3)."""
+    """Return a meld with its buraco kind; `stays_dirty` says whether it was dirty before (R9.3).
+
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> make_meld(PRESETS_BY_ID["burraco"], MeldKind.RUN, (3, 4, 5, 6, 7, 8, 9), 3, None).buraco
+    <BuracoKind.CLEAN: 3>
+    """
     if len(cards) < BURACO_SIZE:
         return Meld(kind, cards, low_position, wild_index, NO_BURACO, stays_dirty)
     stays_dirty = stays_dirty or (rules.dirty_sticks and wild_index is not None)
@@ -105,7 +110,7 @@ def _buraco_kind(
 
 
 def _is_semi_clean(rules: RuleSet, kind: MeldKind, size: int, wild_index: int) -> bool:
-    """At least seven consecutive naturals on one side of the wild, which may have to stand at an end (R9.2)."""
+    """Return True for seven naturals in a row on one side of the wild, which may have to stand at an end (R9.2)."""
     if not rules.semi_clean:
         return False
     if kind is SET:
@@ -116,18 +121,28 @@ def _is_semi_clean(rules: RuleSet, kind: MeldKind, size: int, wild_index: int) -
 
 
 def buraco_points(rules: RuleSet, buraco: BuracoKind) -> int:
-    """The bonus of a buraco kind; 0 for none (R9.2)."""
+    """Return the bonus of a buraco kind; 0 for none (R9.2).
+
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> buraco_points(PRESETS_BY_ID["open"], BuracoKind.ROYAL)
+    500
+    """
     return (0, rules.dirty, rules.semi_clean, rules.clean, rules.royal, rules.ace_to_ace)[buraco]
 
 
 def card_points(rules: RuleSet, cards: tuple[int, ...]) -> int:
-    """Values of cards added up (R1.2)."""
+    """Return the points of the cards (R1.2).
+
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> card_points(PRESETS_BY_ID["burraco"], (1, 2, 53))
+    65
+    """
     values = rules.values
     return sum([values[card] for card in cards])
 
 
 def is_winning_twos(rules: RuleSet, meld: Meld) -> bool:
-    """A set of seven or more 2s that wins the match at once (R7.3); an acting joker is no 2."""
+    """Return True for a set of seven 2s or more that wins the match at once (R7.3); an acting joker is no 2."""
     return (
         rules.twos_buraco_wins
         and meld.kind is SET
@@ -137,12 +152,12 @@ def is_winning_twos(rules: RuleSet, meld: Meld) -> bool:
 
 
 def run_suit(meld: Meld) -> int:
-    """The suit of a run, 0 to 3."""
+    """Return the suit of a run, 0 to 3."""
     return SUIT[meld.natural]
 
 
 def ranks_taken(rules: RuleSet, melds: tuple[Meld, ...]) -> list[int]:
-    """The ranks of which a side with these melds may lay no new set, because it has one (R4.6)."""
+    """Return the ranks of which a side with these melds may lay no new set, because it has one (R4.6)."""
     if not rules.one_set_per_rank:
         return []
     return [RANK[meld.natural] for meld in melds if meld.kind is SET]

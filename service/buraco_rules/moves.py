@@ -22,7 +22,7 @@ class LayMeld:
 
     cards: tuple[int, ...]
     wild_position: int | None = None
-    """The place at which the wild shall stand in a run, 1 to 14; None: R5.4 decides."""
+    """The place asked for the wild in a run, 1 to 14; None: R5.4 decides."""
 
 
 @value
@@ -33,7 +33,7 @@ class LayOff:
     """Index among the side's melds."""
     cards: tuple[int, ...]
     wild_position: int | None = None
-    """The place at which the run's wild shall stand afterwards, 1 to 14; None: R5.4 decides."""
+    """The place asked for the run's wild afterwards, 1 to 14; None: R5.4 decides."""
 
 
 @value

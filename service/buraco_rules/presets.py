@@ -1,4 +1,4 @@
-"""The preset rule sets: data only. Those of the sources, and two well-known ones that the sources do not have."""
+"""The preset rule sets: data only. Nine come from five source documents, two are well-known games beyond them."""
 
 from typing import Any, Final
 
@@ -89,6 +89,6 @@ neither took one. The other readings are options ("The federation's game" in pro
 """
 
 PRESETS: Final[tuple[RuleSet, ...]] = (*FROM_SOURCES, *BEYOND_SOURCES)
-"""In the order in which they are listed to people."""
+"""In the order in which they are listed."""
 
 PRESETS_BY_ID: Final[dict[str, RuleSet]] = {preset.id: preset for preset in PRESETS}

@@ -1,4 +1,4 @@
-"""Records of finished deals: seed and moves, from which anybody plays them again to the same result."""
+"""Records of finished deals: seed and moves, by which anybody can replay them to the same result."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -54,8 +54,8 @@ class MatchRecord(NamedTuple):
     """Their names, one a seat, or none."""
 
 
-class Step(NamedTuple):
-    """One move of a record, as it was played."""
+class ReplayedMove(NamedTuple):
+    """One move of a record, with the deals before and after it."""
 
     before: Deal
     move: Move
@@ -71,9 +71,15 @@ def record_deal(
     server_seed: bytes | None = None,
     entropies: Sequence[bytes] = (),
 ) -> DealRecord:
-    """The record of a deal that was played with these moves, those undone left out, from `dealt` on.
+    """Return the record of a deal that was played with these moves, undone ones left out, from `dealt` on.
 
-    The moves are recorded as `normalise_move` gives them. Raises IllegalMove, and ValueError where the deal is not over.
+    The moves are recorded as `normalise_move` returns them. Raise IllegalMove, or ValueError if the deal is not over.
+
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> dealt, _ = deal_match(PRESETS_BY_ID["open"], 2, bytes(32), Match())
+    >>> record_deal(dealt, bytes(32), [])
+    Traceback (most recent call last):
+    ValueError: only finished deals have a record
     """
     deal, normal = dealt, []
     for move in moves:
@@ -94,8 +100,8 @@ def record_deal(
     )
 
 
-def dealt_again(record: MatchRecord, deal: DealRecord) -> Deal:
-    """The deal as it was dealt. Raises ValueError for numbers of seats, deals or bytes that no deal has."""
+def _deal_again(record: MatchRecord, deal: DealRecord) -> Deal:
+    """Return the deal as it was dealt. Raise ValueError for numbers of seats, deals or bytes that no deal has."""
     match = Match(deal.deal_number, deal.scores, record.starter, record.target_score)
     if record.seats in (2, 4):
         for path, problem in match_problems(match, record.seats):
@@ -103,17 +109,20 @@ def dealt_again(record: MatchRecord, deal: DealRecord) -> Deal:
     return deal_match(record.rules, record.seats, deal.seed, match)[0]
 
 
-def replay_deal(record: MatchRecord, deal: DealRecord) -> Iterator[Step]:
-    """The deal played again, move by move. Raises IllegalMove at a move that the rules refuse, ValueError as above."""
-    before = dealt_again(record, deal)
+def replay_deal(record: MatchRecord, deal: DealRecord) -> Iterator[ReplayedMove]:
+    """Yield the moves of a recorded deal, each with the deals before and after it.
+
+    Raise IllegalMove at a move that the rules refuse, ValueError if the deal cannot be dealt.
+    """
+    before = _deal_again(record, deal)
     for move in deal.moves:
         after, events = apply(before, move)
-        yield Step(before, move, after, events)
+        yield ReplayedMove(before, move, after, events)
         before = after
 
 
 def normalise_record(record: MatchRecord) -> MatchRecord:
-    """The record with its moves as `normalise_move` gives them. Errors as `replay_deal`."""
+    """Return the record with its moves as `normalise_move` returns them. Raise as `replay_deal`."""
     deals = [
         deal._replace(moves=tuple([normalise_move(step.before, step.move) for step in replay_deal(record, deal)]))
         for deal in record.deals
@@ -135,7 +144,7 @@ def _deal_problems(record: MatchRecord, index: int) -> Iterator[Problem]:
     for field, problem in seed_problems(deal.seed, deal.commitment, server_seed, deal.entropies):
         yield Problem(f"{path}.{field}", problem)
     try:
-        end = dealt_again(record, deal)
+        end = _deal_again(record, deal)
     except ValueError as error:
         yield Problem(f"{path}.deal_number", str(error))
         return

@@ -1,7 +1,7 @@
 """A rule set is data: one frozen record of options, named as in the rules (R-numbers beside them).
 
-No code asks for a rule set by name; it reads options. A record that contradicts itself cannot be built: every
-inconsistency is named at once in `ValidationError`.
+Code reads options and never asks for a rule set by name. A record that contradicts itself cannot be built:
+`ValidationError` lists all problems.
 """
 
 import re
@@ -22,11 +22,11 @@ class WildMoves(IntEnum):
 
 
 FREE_END: Final = WildMoves.FREE_END
-"""By a name of its own, as others below, for what every move asks: see `deal.DRAW`."""
+"""A name of its own, as others below, for what every move reads: see `deal.DRAW`."""
 
 
 class WildEnd(IntEnum):
-    """The end of a run to which a replaced or fresh wild goes first (R5.3)."""
+    """The end of a run to which a replaced or new wild goes first (R5.3)."""
 
     HIGH = 1
     LOW = 2
@@ -85,7 +85,14 @@ class OpeningMinimum:
 
 @dataclass(frozen=True)
 class RuleSet:
-    """The options of one way to play; the fields are the options of the rules by their names there."""
+    """The options of one way to play, named as in the rules.
+
+    >>> from dataclasses import replace
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> replace(PRESETS_BY_ID["open"], id="house", set_of_twos=True)
+    Traceback (most recent call last):
+    buraco_rules.problems.ValidationError: set_of_twos: sets are not allowed
+    """
 
     id: str
     display_name: str
@@ -130,7 +137,7 @@ class RuleSet:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse an inconsistent record; derive the card values."""
+        """Raise ValidationError for an inconsistent record; derive the card values."""
         problems = tuple(_problems(self))
         if problems:
             raise ValidationError(problems)
@@ -139,7 +146,7 @@ class RuleSet:
         object.__setattr__(self, "_hash", hash(tuple(options)))
 
     def __hash__(self) -> int:
-        """Precomputed: rule sets are keys of hot look-ups."""
+        """Return the precomputed hash: rule sets are keys of frequent look-ups."""
         return self._hash
 
     def _value(self, card: int) -> int:
@@ -204,7 +211,7 @@ def _problems(rules: RuleSet) -> Iterator[Problem]:
 
 
 def _contradictions(rules: RuleSet) -> Iterator[Problem]:
-    """Options that can have no effect, or defeat each other."""
+    """Yield the options that can have no effect, or defeat each other."""
     if rules.value_joker and not rules.jokers:
         yield Problem("value_joker", "there are no jokers")
     if not rules.sets:

@@ -1,4 +1,4 @@
-"""What a score sheet is made of (R9.1)."""
+"""Score sheets: the lines of a deal's score (R9.1)."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class SideScore(NamedTuple):
     match_total: int
     """The side's match score with this deal counted."""
     melds: tuple[Meld, ...]
-    """The side's melds as they lay when this was counted."""
+    """The side's melds that were counted."""
 
 
 class DealScore(NamedTuple):

@@ -19,16 +19,20 @@ _WORDS: Final = 1 << 32
 
 
 class SeedStream:
-    """Unbiased choices drawn from a seed."""
+    """Unbiased choices drawn from a seed.
+
+    >>> SeedStream(bytes(32)).choice(below=4) in range(4)
+    True
+    """
 
     def __init__(self, seed: bytes) -> None:
-        """Raise ValueError where the seed is not 32 bytes."""
+        """Begin the stream. Raise ValueError if the seed is not 32 bytes."""
         if len(seed) != SEED_BYTES:
             raise ValueError(f"a seed has {SEED_BYTES} bytes, not {len(seed)}")
         self._words = _words(seed)
 
     def choice(self, below: int) -> int:
-        """A number from 0 to below - 1, each as likely as any other."""
+        """Return a number from 0 to below - 1, each as likely as any other."""
         limit = _WORDS - _WORDS % below
         word = next(self._words)
         while word >= limit:
@@ -43,20 +47,35 @@ class SeedStream:
 
 
 def commitment(seed: bytes) -> bytes:
-    """SHA-256 of the seed: shown before the first card, so that the seed shown afterwards can be checked."""
+    """Return SHA-256 of a seed, shown before the first card so that the seed shown afterwards can be checked.
+
+    >>> commitment(bytes(32)).hex()[:8]
+    '66687aad'
+    """
     return sha256(seed).digest()
 
 
 def server_seed(master_seed: bytes, deal_number: int) -> bytes:
-    """The server's own seed of one deal of a match: HMAC-SHA256 of its number (4 bytes, big-endian) under the match's
-    secret, so that all of them were fixed before a player could influence any.
+    """Return the server's own seed of one deal of a match, fixed before a player could influence it.
+
+    It is HMAC-SHA256 of the deal's number (4 bytes, big-endian) under the match's secret.
+
+    >>> len(server_seed(b"secret of the match", deal_number=1))
+    32
     """
     return hmac.digest(master_seed, deal_number.to_bytes(4, "big"), "sha256")
 
 
 def mix_seed(server_seed: bytes, entropies: Sequence[bytes]) -> bytes:
-    """The seed that shuffles: the server's own, or where players added entropy, SHA-256 over the server's seed and,
-    seat by seat, the entropy's length (4 bytes, big-endian) and the entropy.
+    """Return the seed that shuffles: the server's own mixed with what the players added, if any did.
+
+    Mixed, it is SHA-256 of the server's seed and, seat by seat, the entropy's length (4 bytes, big-endian) and the
+    entropy.
+
+    >>> mix_seed(bytes(32), ()) == mix_seed(bytes(32), (b"", b"")) == bytes(32)
+    True
+    >>> mix_seed(bytes(32), (b"", b"dice")) == bytes(32)
+    False
     """
     if not any(entropies):
         return server_seed
@@ -64,9 +83,12 @@ def mix_seed(server_seed: bytes, entropies: Sequence[bytes]) -> bytes:
 
 
 def seed_problems(seed: bytes, committed: bytes, server_seed: bytes, entropies: Sequence[bytes]) -> Iterator[Problem]:
-    """What does not fit together of a deal's seed, the commitment to the server's, that and the players' entropy.
+    """Yield what does not match of a deal's seed, the commitment, the server's seed and the players' entropy.
 
     Paths are "commitment" and "seed".
+
+    >>> list(seed_problems(bytes(32), commitment(bytes(32)), bytes(32), ()))
+    []
     """
     if commitment(server_seed) != committed:
         yield Problem("commitment", "not SHA-256 of the seed that was committed to")

@@ -1,4 +1,4 @@
-"""What one seat may know of a deal, and what everybody may know."""
+"""Views: what one seat may know of a deal, and what everybody may know."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -29,7 +29,7 @@ class SideView(NamedTuple):
     opening_penalties: int
     match_score: int
     table_points: int
-    """What the running deal would count now, hands left out."""
+    """See `match.scoring.table_points`."""
 
 
 class View(NamedTuple):

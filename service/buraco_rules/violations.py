@@ -1,11 +1,11 @@
-"""Why a move is illegal: one stable name a rule broken. The numbers are those of `buraco.v1.Violation`."""
+"""The reasons for which a move is illegal, with the names and numbers of `buraco.v1.Violation`."""
 
 from enum import IntEnum
 from typing import Final
 
 
 class Violation(IntEnum):
-    """One rule broken; `VIOLATION_TEXT` says it in words with the rule's number."""
+    """One rule that a move breaks; `VIOLATION_TEXT` has it in words with the rule's number."""
 
     NOT_YOUR_TURN = 1
     DEAL_OVER = 2
@@ -92,7 +92,7 @@ VIOLATION_TEXT: Final[dict[Violation, str]] = {
 
 
 class IllegalMove(Exception):
-    """A move breaks the rules; `violations` says which, the principal one first. The state is unchanged."""
+    """A move breaks the rules: `violations` lists which, the principal one first."""
 
     def __init__(self, *violations: Violation) -> None:
         super().__init__("; ".join(VIOLATION_TEXT[violation] for violation in violations))

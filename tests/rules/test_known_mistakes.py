@@ -4,7 +4,6 @@ import pytest
 
 from buraco_notation import parse_cards
 from buraco_rules import (
-    FROM_SOURCES,
     BuracoKind,
     Deal,
     Discard,
@@ -22,6 +21,7 @@ from buraco_rules import (
     score_deal,
 )
 from buraco_rules.events import MatchEnded
+from buraco_rules.presets import FROM_SOURCES
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

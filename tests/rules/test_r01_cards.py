@@ -3,8 +3,9 @@ from collections import Counter
 import pytest
 
 from buraco_notation import parse_cards
-from buraco_rules import FROM_SOURCES, RuleSet, ScoreLineKind, ValidationError, card_points, deal_first, score_deal
+from buraco_rules import RuleSet, ScoreLineKind, ValidationError, card_points, deal_first, score_deal
 from buraco_rules.cards import JOKER, deck
+from buraco_rules.presets import FROM_SOURCES
 from tests.rules.positions import CLASSIC, OPEN, all_cards, house, position
 
 WILD_VALUES = {

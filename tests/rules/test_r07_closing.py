@@ -3,8 +3,9 @@ from itertools import product
 import pytest
 
 from buraco_notation import parse_cards
-from buraco_rules import FROM_SOURCES, CloseBy, Discard, Ending, LayOff, Phase, PotBy, RuleSet, Turn, Violation
+from buraco_rules import CloseBy, Discard, Ending, LayOff, Phase, PotBy, RuleSet, Turn, Violation
 from buraco_rules.events import DealEnded, MatchEnded, PotTaken
+from buraco_rules.presets import FROM_SOURCES
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

@@ -2,7 +2,6 @@ import pytest
 
 from buraco_notation import parse_cards
 from buraco_rules import (
-    FROM_SOURCES,
     Deal,
     Discard,
     DrawStock,
@@ -15,6 +14,7 @@ from buraco_rules import (
     score_deal,
 )
 from buraco_rules.events import DealEnded, PotsJoined
+from buraco_rules.presets import FROM_SOURCES
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

@@ -1,7 +1,6 @@
 import pytest
 
 from buraco_rules import (
-    FROM_SOURCES,
     BuracoKind,
     Deal,
     DrawStock,
@@ -13,8 +12,9 @@ from buraco_rules import (
     buraco_points,
     card_points,
     score_deal,
-    table_points,
 )
+from buraco_rules.match.scoring import table_points
+from buraco_rules.presets import FROM_SOURCES
 from tests.rules.positions import (
     CLASSIC,
     CLEAN_BURACO,

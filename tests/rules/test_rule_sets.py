@@ -5,8 +5,6 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 from buraco_rules import (
-    BEYOND_SOURCES,
-    FROM_SOURCES,
     PRESETS,
     PRESETS_BY_ID,
     CloseBy,
@@ -19,6 +17,7 @@ from buraco_rules import (
     WildEnd,
     WildMoves,
 )
+from buraco_rules.presets import BEYOND_SOURCES, FROM_SOURCES
 from tests.rules.positions import CLASSIC, DIRECT, OPEN, house
 
 IDS = [

@@ -1,4 +1,4 @@
-"""Dealing (R2)."""
+"""Deal the cards of a seed (R2)."""
 
 from buraco_rules.cards import deck
 from buraco_rules.deal import HAND_SIZE, POTS, Deal, Match, Phase, Side, Turn
@@ -10,16 +10,27 @@ from buraco_rules.shuffle import SeedStream
 def deal_first(
     rules: RuleSet, seats: int, seed: bytes, *, starter: int | None = None, target_score: int = 0
 ) -> tuple[Deal, Dealt]:
-    """The first deal of a match; without a given starter the seed chooses one (R2.3).
+    """Return the first deal of a match and its event; without a given starter the seed chooses one (R2.3).
 
-    Raises ValueError for a number of seats other than 2 or 4 (R2.1), a starter that is no seat, or a seed that is not
+    Raise ValueError for a number of seats other than 2 or 4 (R2.1), a starter that is no seat, or a seed that is not
     32 bytes.
+
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> deal, dealt = deal_first(PRESETS_BY_ID["open"], 4, bytes(32), starter=2)
+    >>> deal.seat_to_move, len(deal.hand), len(deal.stock)
+    (2, 11, 38)
     """
     return deal_match(rules, seats, seed, Match(target_score=target_score, starter=-1 if starter is None else starter))
 
 
 def deal_match(rules: RuleSet, seats: int, seed: bytes, match: Match) -> tuple[Deal, Dealt]:
-    """The deal that `match` stands before. A starter of -1 is drawn from the seed. Errors as `deal_first`."""
+    """Return the next deal of `match` and its event. A starter of -1 is drawn from the seed. Raise as `deal_first`.
+
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> deal, dealt = deal_match(PRESETS_BY_ID["open"], 2, bytes(32), Match(deal_number=2, starter=0))
+    >>> dealt.starter
+    1
+    """
     if seats not in (2, 4):
         raise ValueError(f"2 or 4 seats, not {seats}")
     stream = SeedStream(seed)
@@ -52,7 +63,7 @@ def deal_match(rules: RuleSet, seats: int, seed: bytes, match: Match) -> tuple[D
 
 
 def _opening_side(rules: RuleSet, match_score: int) -> Side:
-    """A side at the start of a deal: it needs the opening minimum from the threshold on (R11.2)."""
+    """Return a side at the start of a deal: from the threshold on it needs the opening minimum (R11.2)."""
     minimum = rules.opening_minimum
     if minimum is None or match_score < minimum.threshold:
         return Side()

@@ -14,15 +14,21 @@ class MatchResult(NamedTuple):
     scores: tuple[int, int]
 
 
-def settled(deal: Deal) -> tuple[int, int]:
-    """Match scores with a finished deal counted."""
+def _add_deal_score(deal: Deal) -> tuple[int, int]:
+    """Return the match scores with a finished deal counted."""
     first, second = score_deal(deal).sides
     return first.match_total, second.match_total
 
 
 def match_result(deal: Deal) -> MatchResult | None:
-    """How the match ended with this finished deal; None if another deal follows (R7.3, R10)."""
-    scores = settled(deal)
+    """Return how the match ended with this finished deal; None if another deal follows (R7.3, R10).
+
+    >>> from buraco_rules import PRESETS_BY_ID, Phase, deal_first
+    >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))
+    >>> match_result(deal._replace(phase=Phase.OVER, ending=Ending.STOCK, hands=((3,), (9,))))
+    MatchResult(winner=0, scores=(-105, -110))
+    """
+    scores = _add_deal_score(deal)
     if deal.ending is Ending.TWOS_BURACO:
         return MatchResult(deal.seat_to_move & 1, scores)
     target = deal.match.target_score
@@ -34,15 +40,24 @@ def match_result(deal: Deal) -> MatchResult | None:
 
 
 def next_match(deal: Deal) -> Match:
-    """The match as it stands before the deal that follows a finished one."""
+    """Return the match as the deal after a finished one begins.
+
+    >>> from buraco_rules import PRESETS_BY_ID, Phase, deal_first
+    >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32), target_score=500, starter=1)
+    >>> next_match(deal._replace(phase=Phase.OVER, ending=Ending.STOCK, hands=((3,), (9,))))
+    Match(deal_number=2, scores=(-105, -110), starter=1, target_score=500)
+    """
     match = deal.match
-    return match._replace(deal_number=match.deal_number + 1, scores=settled(deal))
+    return match._replace(deal_number=match.deal_number + 1, scores=_add_deal_score(deal))
 
 
 def payouts(result: MatchResult, seats: int, stake: int) -> tuple[int, ...]:
-    """Credits each seat gains or loses: the losers' stakes in equal parts to the winners; a draw returns them (R11.3).
+    """Return the credits that each seat gains: winners share the losers' stakes, a draw returns them (R11.3).
 
     Sides are of equal size, so a winner gains what a loser loses.
+
+    >>> payouts(MatchResult(winner=1, scores=(900, 2100)), seats=4, stake=50)
+    (-50, 50, -50, 50)
     """
     if result.winner is None or not stake:
         return (0,) * seats

@@ -10,18 +10,29 @@ from buraco_rules.scores import DealScore, ScoreLine, ScoreLineKind, SideScore
 
 
 def score_deal(deal: Deal) -> DealScore:
-    """The score line by line; of a running deal as if it ended now without a close."""
+    """Return the score line by line; of a running deal as if it ended now without a close.
+
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))
+    >>> [(line.kind.name, line.points) for line in score_deal(deal._replace(hands=((3, 9), (1,)))).sides[0].lines]
+    [('HAND', -15), ('NO_POT', -100)]
+    """
     return DealScore((_side_score(deal, 0), _side_score(deal, 1)), deal.phase is Phase.OVER)
 
 
 def table_points(deal: Deal, side: int) -> int:
-    """What a side would count now with its hands left out: all but what hidden cards decide."""
+    """Return what a side would count now without its hands: all but what hidden cards decide.
+
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> table_points(deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))[0], side=0)
+    -100
+    """
     return _table_points(deal.rules, deal.sides[side], _has_closed(deal, side), _is_spared(deal))
 
 
 @lru_cache(1024)  # 9 MiB at most: a side may have 36 melds, and a rule set of its own
 def _table_points(rules: RuleSet, own: Side, closed: bool, spared: bool) -> int:
-    """Remembered, because sides are looked at more often than they change."""
+    """Return `table_points`, cached because sides are looked at more often than they change."""
     melds = sum([card_points(rules, meld.cards) + buraco_points(rules, meld.buraco) for meld in own.melds])
     return melds + sum([line.points for line in _bonuses_and_penalties(rules, own, closed=closed, spared=spared)])
 
@@ -31,7 +42,7 @@ def _has_closed(deal: Deal, side: int) -> bool:
 
 
 def _is_spared(deal: Deal) -> bool:
-    """Whether no side is charged for having taken no pot, because neither took one (R9.1)."""
+    """Return True if no side is charged for having taken no pot, because neither took one (R9.1)."""
     return deal.rules.no_pot_both_free and not any([side.pots_taken for side in deal.sides])
 
 
@@ -66,5 +77,4 @@ def _bonuses_and_penalties(rules: RuleSet, own: Side, *, closed: bool, spared: b
 
 
 def _kind(line: ScoreLine) -> ScoreLineKind:
-    """Sheets list their lines in the order of the kinds."""
     return line.kind

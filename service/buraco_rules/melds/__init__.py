@@ -1,1 +1,1 @@
-"""What cards can make: runs, sets, their wilds, and every meld and lay-off that a hand offers (R4, R5)."""
+"""What cards can make: runs, sets, where their wilds act, and the candidate moves of a hand (R4, R5)."""

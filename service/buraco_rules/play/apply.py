@@ -49,7 +49,7 @@ def apply(deal: Deal, move: Move) -> Applied:
     >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32), starter=0)
     >>> after, events = apply(deal, DrawStock())
     >>> events
-    (Drew(seat=0, card=45, stock_count=60),)
+    (Drew(seat=0, card=24, stock_count=62),)
     >>> apply(after, DrawStock())
     Traceback (most recent call last):
     buraco_rules.violations.IllegalMove: there is no second draw (R3.2)

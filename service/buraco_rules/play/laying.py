@@ -15,7 +15,10 @@ def choose_outcome(deal: Deal, move: LayMeld | LayOff) -> Outcome | None:
 
     Only the cards are judged, not what the turn allows. Raises IndexError for a meld that the side does not have.
 
-    >>> from buraco_notation import parse_position
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))
+    >>> choose_outcome(deal, LayMeld((5, 3, 4))).meld.cards
+    (3, 4, 5)
     """
     base = deal.side.melds[move.meld] if isinstance(move, LayOff) else None
     return meld_book(deal.rules).choose(base, move.cards, move.wild_position)
@@ -78,7 +81,13 @@ def spare_cards(deal: Deal) -> int:
 
 
 def legal_lays(deal: Deal) -> list[LayMeld | LayOff]:
-    """Return every legal meld and lay-off of the seat to move, which has drawn, as `legal_moves` lists them."""
+    """Return every legal meld and lay-off of the seat to move, which has drawn, as `legal_moves` lists them.
+
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))
+    >>> legal_lays(deal._replace(hands=((3, 4, 5, 22, 48),) * 2))
+    [LayMeld(cards=(3, 4, 5), wild_position=None)]
+    """
     moves = candidate_moves(deal.rules, deal.hand, deal.side.melds, deal.turn.must_meld)
     if is_pot_certain(deal) and not deal.turn.locked_card:
         return moves
@@ -116,7 +125,10 @@ def turn_violation(after: Deal, meld: Meld | None = None) -> Violation | None:
 def discard_violation(deal: Deal, card: int) -> Violation | None:
     """Return why this card of the hand may not be discarded now; None if it may (R3.3, R3.4, R3.6, R6, R7).
 
-    >>> from buraco_notation import parse_position
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> deal, _ = deal_first(PRESETS_BY_ID["professional-direct"], 2, bytes(32))
+    >>> discard_violation(deal._replace(hands=((9,), (9,))), 9)
+    <Violation.POT_ONLY_IN_FLIGHT: 31>
     """
     turn = deal.turn
     if turn.must_meld:

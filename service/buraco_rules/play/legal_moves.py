@@ -60,7 +60,9 @@ def normalise_move(deal: Deal, move: Move) -> Move:
 
     So the text of a meld shows what it became. Any other move is returned as it is.
 
-    >>> from buraco_notation import parse_position
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> normalise_move(deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))[0], LayMeld((5, 53, 3)))
+    LayMeld(cards=(3, 53, 5), wild_position=4)
     """
     if not isinstance(move, LayMeld | LayOff):
         return move

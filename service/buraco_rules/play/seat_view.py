@@ -1,4 +1,4 @@
-"""Looking at a deal from a seat: what leaves the server goes through here."""
+"""Views of a deal: hidden cards leave the service through here alone."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,14 @@ from buraco_rules.view import NextAction, SideView, View
 
 
 def view_of(deal: Deal, seat: int | None, moves: Sequence[Move] | None = None) -> View:
-    """What `seat` may know of the deal; the public view for None. Raises ValueError for a seat that is none.
+    """Return what `seat` may know of the deal; the public view for None. Raise ValueError if there is no such seat.
 
-    `moves`: the deal's legal moves, where they are at hand.
+    `moves` are the deal's legal moves if the caller has them already.
+
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> view = view_of(deal_first(PRESETS_BY_ID["open"], 2, bytes(32), starter=1)[0], seat=0)
+    >>> len(view.hand), view.hand_counts, view.next_actions
+    (11, (11, 11), ())
     """
     if seat is not None and not 0 <= seat < deal.seats:
         raise ValueError(f"a seat is 0 to {deal.seats - 1}, not {seat}")
@@ -23,10 +28,10 @@ def view_of(deal: Deal, seat: int | None, moves: Sequence[Move] | None = None) -
     if not deal.rules.closed_pile:
         visible = pile
     elif turn.must_meld:
-        visible = ()  # what lies under the card taken stays hidden until it joins the hand (R3.4)
+        visible = ()  # the rest of the pile stays hidden until it joins the hand (R3.4)
     else:
         visible = pile[-1:]
-    # By position, as by name this would take half as long again.
+    # Positional arguments: by name this takes half as long again.
     return View(
         seat,
         () if seat is None else deal.hands[seat],

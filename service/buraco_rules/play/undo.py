@@ -1,4 +1,4 @@
-"""Taking back plays of the turn (R11.4)."""
+"""Take plays of the turn back (R11.4)."""
 
 from buraco_rules.deal import Deal, Phase
 from buraco_rules.events import Event, Undone
@@ -6,7 +6,13 @@ from buraco_rules.violations import IllegalMove, Violation
 
 
 def undo(deal: Deal) -> tuple[Deal, tuple[Event, ...]]:
-    """The deal without the newest play of the turn. Raises IllegalMove where there is none that may be taken back."""
+    """Return the deal before the newest play of the turn, and the events. Raise IllegalMove if none may be taken back.
+
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> undo(deal_first(PRESETS_BY_ID["open"], 2, bytes(32))[0])
+    Traceback (most recent call last):
+    buraco_rules.violations.IllegalMove: nothing of this turn can be taken back (R11.4)
+    """
     if deal.phase is Phase.OVER:
         raise IllegalMove(Violation.DEAL_OVER)
     turn, side = deal.turn, deal.side

@@ -1,1 +1,1 @@
-"""Whether a position from elsewhere could have come from play: all that is wrong with it, found at once."""
+"""Checks of positions from elsewhere: could play have led there?"""

@@ -1,4 +1,4 @@
-"""Whether a meld could stand on a table, and whether a play could have made it: the melds' part of `soundness`."""
+"""Check whether a meld is possible, and whether a play can have made it."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
@@ -14,22 +14,28 @@ from buraco_rules.violations import VIOLATION_TEXT, Violation
 
 _LONGEST: Final = ACE_HIGH - ACE + 1
 """Cards of the longest run; a set has fewer (R4.1, R4.2)."""
-_RULE_SETS_REMEMBERED: Final = 16
-_MELDS_REMEMBERED: Final = 1024
+_MAX_RULE_SETS: Final = 16
+_MAX_MELDS: Final = 1024
 """Of each rule set: half a KiB each at most, 8 MiB of all rule sets together."""
-_PLAYS_REMEMBERED: Final = 1024
+_MAX_PLAYS: Final = 1024
 """4 KiB each at most, rule sets of their own included."""
 
 
 def meld_problem(rules: RuleSet, meld: Meld) -> str | None:
-    """What is wrong with a meld in itself; None of one that `MeldBook` could make. Its cards must be cards."""
+    """Return what is wrong with a meld in itself; None for one that a `MeldBook` makes. Its cards must be faces.
+
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> rules = PRESETS_BY_ID["open"]
+    >>> meld_problem(rules, make_meld(rules, MeldKind.SET, (9, 22, 35), 0, None))
+    'there are no sets in this rule set (R4.3)'
+    """
     return meld_judge(rules)(meld)
 
 
-@lru_cache(_RULE_SETS_REMEMBERED)
+@lru_cache(_MAX_RULE_SETS)
 def meld_judge(rules: RuleSet) -> Callable[[Meld], str | None]:
-    """`meld_problem` under one rule set. Verdicts are remembered: most melds were there in the position before."""
-    verdict = lru_cache(_MELDS_REMEMBERED)(partial(_first_problem, rules))
+    """Return `meld_problem` for one rule set, cached: most melds were there in the position before."""
+    verdict = lru_cache(_MAX_MELDS)(partial(_first_problem, rules))
 
     def judge(meld: Meld) -> str | None:
         if 3 <= len(meld.cards) <= _LONGEST:
@@ -40,7 +46,15 @@ def meld_judge(rules: RuleSet) -> Callable[[Meld], str | None]:
 
 
 def leads_to(rules: RuleSet, before: Meld | None, cards: tuple[int, ...], after: Meld) -> bool:
-    """Whether laying the cards on a sound meld (None: as a new one) can make `after`; no cards: moving its wild."""
+    """Return True if laying the cards on a possible meld (None: as a new one), or moving its wild, can make `after`.
+
+    No cards stand for a moved wild.
+
+    >>> from buraco_rules import PRESETS_BY_ID
+    >>> rules = PRESETS_BY_ID["open"]
+    >>> leads_to(rules, None, (4, 3, 5), make_meld(rules, MeldKind.RUN, (3, 4, 5), 3, None))
+    True
+    """
     return len(cards) <= _LONGEST and _leads_to(rules, before, cards, after)
 
 
@@ -57,9 +71,9 @@ def _meld_problems(rules: RuleSet, meld: Meld) -> Iterator[str]:
     naturals = [card for index, card in enumerate(cards) if index != wild_index]
     yield from _set_problems(rules, meld, naturals) if meld.kind is MeldKind.SET else _run_problems(rules, meld)
     if meld.stays_dirty:
-        # What was a buraco with an acting wild has one still, unless its 2 came home to the place of the 2.
-        came_home = meld.kind is MeldKind.RUN and meld.low_position <= TWO < meld.low_position + size
-        if not rules.dirty_sticks or size < BURACO_SIZE or (wild_index is None and not came_home):
+        # What was a buraco with an acting wild still has one, unless its 2 became a natural at the place of the 2.
+        is_natural_two = meld.kind is MeldKind.RUN and meld.low_position <= TWO < meld.low_position + size
+        if not rules.dirty_sticks or size < BURACO_SIZE or (wild_index is None and not is_natural_two):
             yield "cannot have been a buraco with an acting wild, so it does not stay dirty (R9.3)"
     made = make_meld(rules, meld.kind, cards, meld.low_position, wild_index, stays_dirty=meld.stays_dirty)
     if made.stays_dirty != meld.stays_dirty:
@@ -96,7 +110,7 @@ def _run_problems(rules: RuleSet, meld: Meld) -> Iterator[str]:
         yield VIOLATION_TEXT[Violation.TWO_ACES]
 
 
-@lru_cache(_PLAYS_REMEMBERED)
+@lru_cache(_MAX_PLAYS)
 def _leads_to(rules: RuleSet, before: Meld | None, cards: tuple[int, ...], after: Meld) -> bool:
     book = meld_book(rules)
     if cards:

@@ -1,8 +1,7 @@
-"""Whether a position could have come from play: all that is wrong with it, found at once.
+"""Find all that is wrong with a position from elsewhere, before anything is done with it.
 
-Positions reached by `turn.apply` have no problem. Those from elsewhere are judged here before anything is done with
-them, for the rest of this package relies on what is checked here. How a position came about is not asked where it has
-left no trace: cards may have been dealt by hand.
+Positions that `apply` returns have no problem, and the rest of this package relies on what is checked here. How a
+position came about is not checked where it left no trace: cards may have been dealt by hand.
 """
 
 from collections import Counter
@@ -12,7 +11,7 @@ from typing import Final
 
 from buraco_rules.cards import CARD_TEXT, FACES, RANK, deck
 from buraco_rules.deal import HAND_SIZE, MAX_UNDO_STEPS, POTS, Deal, Ending, Match, Phase, Side, Turn, UndoStep
-from buraco_rules.meld import Meld, MeldKind, card_points, is_winning_twos
+from buraco_rules.meld import Meld, MeldKind, card_points, is_winning_twos, ranks_taken
 from buraco_rules.play.going_out import LastCard, judge_last_card
 from buraco_rules.play.laying import legal_lays, turn_violation
 from buraco_rules.problems import Problem
@@ -28,9 +27,14 @@ _DECKS: Final = {jokers: sorted(deck(jokers)) for jokers in (0, 4)}
 
 
 def deal_problems(deal: Deal) -> tuple[Problem, ...]:
-    """Everything that is wrong with a position; nothing of one that play can reach.
+    """Return everything that is wrong with a position; nothing for one that play can reach.
 
-    Where seats or cards are not even countable, only that is told.
+    Of a position whose seats or cards cannot be counted, only that is reported.
+
+    >>> from buraco_rules import PRESETS_BY_ID, deal_first
+    >>> deal, _ = deal_first(PRESETS_BY_ID["open"], 2, bytes(32))
+    >>> deal_problems(deal), deal_problems(deal._replace(seats=3))
+    ((), (Problem(path='seats', problem='2 or 4 (R2.1), not 3'),))
     """
     shape = tuple(_shape(deal))
     if shape:
@@ -48,7 +52,11 @@ def deal_problems(deal: Deal) -> tuple[Problem, ...]:
 
 
 def match_problems(match: Match, seats: int) -> tuple[Problem, ...]:
-    """What is wrong with a match of so many seats; fields are those of the match."""
+    """Return what is wrong with a match of so many seats; paths are fields of the match.
+
+    >>> match_problems(Match(starter=2), seats=2)
+    (Problem(path='starter', problem='a seat, 0 to 1, not 2'),)
+    """
     return tuple(_match(match, seats))
 
 
@@ -65,7 +73,7 @@ def _match(match: Match, seats: int) -> Iterator[Problem]:
 
 
 def _shape(deal: Deal) -> Iterator[Problem]:
-    """Numbers that the rest of the checks count by."""
+    """Check the numbers that the rest of the checks count by."""
     seats = deal.seats
     if seats not in (2, 4):
         yield Problem("seats", f"2 or 4 (R2.1), not {seats}")
@@ -89,7 +97,7 @@ def _all_cards(deal: Deal) -> list[int]:
 
 
 def _cards(deal: Deal) -> Iterator[Problem]:
-    """Every face is there as often as in the deck (R1.1)."""
+    """Check that every face is there as often as in the deck (R1.1)."""
     cards = _all_cards(deal)
     cards.sort()
     whole = _DECKS[deal.rules.jokers]
@@ -117,12 +125,9 @@ def _melds(deal: Deal) -> Iterator[Problem]:
             problem = judge(meld)
             if problem is not None:
                 yield Problem(f"sides[{number}].melds[{index}]", problem)
-        if rules.one_set_per_rank:
-            sets = [(index, RANK[meld.natural]) for index, meld in enumerate(side.melds) if meld.kind is MeldKind.SET]
-            ranks = [rank for _, rank in sets]
-            for place, (index, rank) in enumerate(sets):
-                if rank in ranks[:place]:
-                    yield Problem(f"sides[{number}].melds[{index}]", "a second set of a rank (R4.6)")
+            taken = ranks_taken(rules, side.melds[:index])
+            if taken and meld.kind is MeldKind.SET and RANK[meld.natural] in taken:
+                yield Problem(f"sides[{number}].melds[{index}]", "a second set of a rank (R4.6)")
         won = rules.twos_buraco_wins and any([is_winning_twos(rules, meld) for meld in side.melds])
         if won and deal.ending is not Ending.TWOS_BURACO:
             yield Problem(f"sides[{number}].melds", "a buraco of 2s ends the match (R7.3)")
@@ -164,7 +169,7 @@ def _has_buraco(side: Side) -> bool:
 
 
 def _openings(deal: Deal) -> Iterator[Problem]:
-    """R11.2: what a side still has to open with follows from its score and its failed attempts."""
+    """Check that what a side has to open with follows from its score and its failed attempts (R11.2)."""
     minimum = deal.rules.opening_minimum
     for number, side in enumerate(deal.sides):
         field = f"sides[{number}].opening"
@@ -221,7 +226,7 @@ def _phase(deal: Deal) -> Iterator[Problem]:
 
 
 def _ending(deal: Deal) -> Iterator[Problem]:
-    """Whether the deal can have ended as it says it did."""
+    """Check that the deal can have ended as stated."""
     rules, side, ending = deal.rules, deal.side, deal.ending
     if ending is Ending.CLOSED:
         by_discard = deal.pile and judge_last_card(deal, side, discard=deal.pile[-1]) is LastCard.CLOSE
@@ -242,7 +247,7 @@ def _ending(deal: Deal) -> Iterator[Problem]:
 
 
 def _obligations(deal: Deal) -> Iterator[Problem]:
-    """What binds the seat to move, which has drawn."""
+    """Check what binds the seat to move, which has drawn."""
     rules, turn, hand = deal.rules, deal.turn, deal.hand
     locked, must_meld = turn.locked_card, turn.must_meld
     if locked and (not rules.single_card_lock or locked not in hand or deal.pile):
@@ -261,7 +266,7 @@ def _obligations(deal: Deal) -> Iterator[Problem]:
 
 
 def _hands(deal: Deal) -> Iterator[Problem]:
-    """Only the end of a deal leaves a hand empty, and only that of the seat that ended it."""
+    """Check that no hand is empty, but of the seat that ended the deal, and that hands are sorted."""
     for seat, hand in enumerate(deal.hands):
         if seat == deal.seat_to_move and deal.ending in (Ending.CLOSED, Ending.TWOS_BURACO):
             if hand and deal.ending is Ending.CLOSED:
@@ -276,7 +281,7 @@ def _hands(deal: Deal) -> Iterator[Problem]:
 
 
 def _undo(deal: Deal) -> Iterator[Problem]:
-    """Every play of the turn can be taken back, newest first, to a position that is sound again (R11.4)."""
+    """Check that every play of the turn can be taken back, newest first, to a possible position (R11.4)."""
     steps = deal.turn.undo
     if len(steps) > MAX_UNDO_STEPS:
         yield Problem("turn.undo", f"at most {MAX_UNDO_STEPS} steps, not {len(steps)}")
@@ -308,7 +313,7 @@ def _undo(deal: Deal) -> Iterator[Problem]:
 
 
 def _reverts(rules: RuleSet, melds: list[Meld], step: UndoStep) -> bool:
-    """Whether the step made the meld it names from the one before, which must be sound itself."""
+    """Return True if the step can have made its meld from the one before, which must be possible itself."""
     if not 0 <= step.meld < len(melds) or (step.before is None and step.meld != len(melds) - 1):
         return False
     if step.before is not None and meld_problem(rules, step.before) is not None:
@@ -317,5 +322,5 @@ def _reverts(rules: RuleSet, melds: list[Meld], step: UndoStep) -> bool:
 
 
 def _lifts_lock(deal: Deal, step: UndoStep) -> bool:
-    """Whether the step can have laid the locked card."""
+    """Return True if the step can have laid the locked card."""
     return deal.rules.single_card_lock and step.locked_card in step.cards and not deal.pile

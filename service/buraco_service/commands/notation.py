@@ -30,8 +30,8 @@ from buraco_rules import (
     MatchRecord,
     Move,
     Phase,
+    ReplayedMove,
     RuleSet,
-    Step,
     TakePile,
     apply,
     match_result,
@@ -251,8 +251,8 @@ def _position_at(record: MatchRecord, place: Place) -> str:
     raise BadInput(f"there is no turn {place.turn}")
 
 
-def _split_turns(steps: list[Step]) -> Iterator[list[Step]]:
-    turn: list[Step] = []
+def _split_turns(steps: list[ReplayedMove]) -> Iterator[list[ReplayedMove]]:
+    turn: list[ReplayedMove] = []
     for step in steps:
         if turn and isinstance(step.move, DrawStock | TakePile):
             yield turn
@@ -261,7 +261,7 @@ def _split_turns(steps: list[Step]) -> Iterator[list[Step]]:
     yield turn
 
 
-def _format_turn(record: MatchRecord, turn: list[Step]) -> Iterator[str]:
+def _format_turn(record: MatchRecord, turn: list[ReplayedMove]) -> Iterator[str]:
     before, after = turn[0].before, turn[-1].after
     seat = before.seat_to_move
     player = f" ({record.players[seat]})" if record.players else ""
