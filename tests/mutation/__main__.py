@@ -29,7 +29,6 @@ PLAY: Final = (
     "match.result",
     "melds.candidates",
     "melds.meld_book",
-    "melds.outcomes",
     "melds.runs",
     "melds.sets",
     "melds.sorted_hands",
