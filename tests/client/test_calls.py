@@ -31,7 +31,7 @@ DRAW = move_pb2.Move(draw_stock=move_pb2.DrawStock())
 async def test_mutating_call_is_repeated_with_its_request_id(client: BuracoClient, script: Script) -> None:
     """While the store is away a submit is sent again, the very same request, until it is answered."""
     script.on("SubmitMoves", away(), away(), SUBMITTED)
-    assert await client.seat("t", 0, "token").submit([DRAW], 7) == SUBMITTED
+    assert await client.restore_seat("t", 0, "token").submit([DRAW], 7) == SUBMITTED
     sent = script.requests["SubmitMoves"]
     assert len(sent) == 3
     assert sent[0] == sent[1] == sent[2]
@@ -42,7 +42,7 @@ async def test_mutating_call_is_repeated_with_its_request_id(client: BuracoClien
 async def test_every_call_has_a_request_id_of_its_own(client: BuracoClient, script: Script) -> None:
     """Two submits of the same moves are two submits."""
     script.on("SubmitMoves", SUBMITTED, SUBMITTED)
-    seat = client.seat("t", 0, "token")
+    seat = client.restore_seat("t", 0, "token")
     await seat.submit([DRAW])
     await seat.submit([DRAW])
     first, second = script.requests["SubmitMoves"]
@@ -78,7 +78,7 @@ async def test_calls_that_the_server_cancels_are_repeated(
         await context.abort(grpc.StatusCode.CANCELLED)
 
     script.on("SubmitMoves", too_late, SUBMITTED)
-    assert await client.seat("t", 0, "token").submit([DRAW], 7) == SUBMITTED
+    assert await client.restore_seat("t", 0, "token").submit([DRAW], 7) == SUBMITTED
     first, second = script.requests["SubmitMoves"]
     assert first == second
     script.on("GetTable", *[too_late] * 3)
@@ -117,7 +117,7 @@ async def test_refusals_are_not_repeated(client: BuracoClient, script: Script) -
     """What the service decided stands: a broken rule is raised at once, with the call's request id."""
     script.on("SubmitMoves", refuse(grpc.StatusCode.FAILED_PRECONDITION, "GAP"), SUBMITTED)
     with pytest.raises(RuleBroken) as caught:
-        await client.seat("t", 0, "token").submit([DRAW])
+        await client.restore_seat("t", 0, "token").submit([DRAW])
     assert script.left("SubmitMoves") == 1
     assert caught.value.request_id == script.requests["SubmitMoves"][0].request_id
 
@@ -228,14 +228,14 @@ async def test_stale_revision_is_raised(client: BuracoClient, script: Script) ->
     """Moves meant for a revision that is past are the caller's to think over."""
     script.on("SubmitMoves", stale(), SUBMITTED)
     with pytest.raises(RevisionStale):
-        await client.seat("t", 0, "token").submit([DRAW], 7)
+        await client.restore_seat("t", 0, "token").submit([DRAW], 7)
     assert script.left("SubmitMoves") == 1
 
 
 async def test_lost_race_is_run_again(client: BuracoClient, script: Script) -> None:
     """A call that lost a race and was not meant for a certain revision is sent again."""
     script.on("SubmitMoves", stale(), SUBMITTED)
-    assert await client.seat("t", 0, "token").submit([DRAW]) == SUBMITTED
+    assert await client.restore_seat("t", 0, "token").submit([DRAW]) == SUBMITTED
 
 
 async def test_cancelled_call_is_cancelled_at_the_service(client: BuracoClient, script: Script) -> None:

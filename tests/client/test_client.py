@@ -28,8 +28,8 @@ SNAPSHOT = deal_pb2.Snapshot(seats=2)
 async def test_token_goes_with_the_calls_of_a_seat(client: BuracoClient, script: Script) -> None:
     """A seat proves itself with its token; what is public is asked for without one."""
     script.on("GetView", *[table_service_pb2.TableServiceGetViewResponse(revision=3)] * 2)
-    assert (await client.seat("t", 0, "abc").view()).revision == 3
-    assert (await client.view("t")).revision == 3
+    assert (await client.restore_seat("t", 0, "abc").get_view()).revision == 3
+    assert (await client.get_view("t")).revision == 3
     seat, public = script.metadata["GetView"]
     assert seat["authorization"] == "Bearer abc"
     assert "authorization" not in public
@@ -44,7 +44,7 @@ async def test_joined_seat_is_ready_to_play(client: BuracoClient, script: Script
     script.on("LeaveTable", table_service_pb2.LeaveTableResponse(table=table))
     seat = await client.join_table("t", "Ana", seat=3, entropy=b"dice")
     assert seat.table == table
-    assert (await seat.legal_moves()).revision == 5
+    assert (await seat.list_legal_moves()).revision == 5
     assert (await seat.undo(5)).revision == 6
     assert await seat.leave() == table
     (join,) = script.requests["JoinTable"]

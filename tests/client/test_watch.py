@@ -78,7 +78,7 @@ async def test_seat_watches_with_its_token(client: BuracoClient, script: Script)
     """A seat's watch shows what the seat may see."""
     script.on("WatchTable", stream(events(8)))
     script.on("GetTable", table_service_pb2.GetTableResponse(table=table_pb2.Table(revision=7)))
-    async with client.seat("t", 0, "abc").watch(after_revision=7) as updates:
+    async with client.restore_seat("t", 0, "abc").watch(after_revision=7) as updates:
         assert await take(updates, 1) == [events(8)]
     assert resumed_after(script) == [7]
     assert script.metadata["WatchTable"][0]["authorization"] == "Bearer abc"
@@ -153,7 +153,7 @@ async def test_heartbeats_keep_a_quiet_stream(service: Service, script: Script, 
     script.on("WatchTable", stream(state(3), then=lambda request, context: beats.on(context)))
     async with (
         BuracoClient(
-            service.target, heartbeat_timeout=100.0, patience=100.0, timeout=PATIENCE, backoff=QUICK
+            service.target, heartbeat_timeout=100.0, reconnect_timeout=100.0, timeout=PATIENCE, backoff=QUICK
         ) as client,
         client.watch("t") as updates,
     ):
@@ -263,9 +263,9 @@ async def test_limit_delays_the_watch(client: BuracoClient, script: Script) -> N
 
 
 async def test_patience_ends(service: Service, script: Script, clock: LoopClock) -> None:
-    """A watch whose service stays away raises when the client's patience is over."""
+    """A watch whose service stays away raises when the client's reconnect_timeout is over."""
     script.on("WatchTable", stream(state(3)))
-    async with BuracoClient(service.target, patience=10.0, backoff=QUICK) as client:
+    async with BuracoClient(service.target, reconnect_timeout=10.0, backoff=QUICK) as client:
         updates = client.watch("t")
         await anext(updates)
         await service.stop()
@@ -277,7 +277,7 @@ async def test_slow_iteration_uses_up_no_patience(service: Service, script: Scri
     """Patience counts the time a stream is broken, not the time between two steps of the iteration."""
     script.on("WatchTable", stream(state(3), then=away()), stream(events(4)))
     async with (
-        BuracoClient(service.target, patience=10.0, backoff=QUICK) as client,
+        BuracoClient(service.target, reconnect_timeout=10.0, backoff=QUICK) as client,
         client.watch("t") as updates,
     ):
         await anext(updates)

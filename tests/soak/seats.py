@@ -104,10 +104,10 @@ async def _play_turn(seat: NotedSeat, bot: Bot) -> None:
     """Move as long as it is the seat's turn."""
     made = 0
     while True:
-        legal = await seat.legal_moves()
+        legal = await seat.list_legal_moves()
         if not legal.moves:
             return
-        seen = await seat.view()
+        seen = await seat.get_view()
         if seen.revision != legal.revision:
             continue
         move = ask(bot, view_from_pb(seen.view), [move_from_pb(move) for move in legal.moves], made)
