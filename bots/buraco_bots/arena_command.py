@@ -107,7 +107,7 @@ def _print(statistics: Statistics, names: list[str], seconds: float, *, as_json:
         low, high = bot["confidence"]
         buracos = ", ".join(f"{kind} {count:.2f}" for kind, count in bot["buracos"].items())
         click.echo(
-            f"{bot['name']}: wins {bot['win_rate']:.1%} (95 % sure: {low:.1%} to {high:.1%}),"
+            f"{bot['name']}: wins {bot['win_rate']:.1%} (95 % confidence: {low:.1%} to {high:.1%}),"
             f" {bot['mean_score']:.0f} points a deal, closes {bot['closed']:.0%}, buracos a deal: {buracos or 'none'}"
         )
     click.echo(

@@ -46,12 +46,14 @@ class FleetMetrics:
             registry=registry,
         )
         self._overdue = Gauge(
-            "buraco_bot_overdue_calls", "Calls of bots past their time that have not returned.", registry=registry
+            "buraco_bot_overdue_calls",
+            "Calls of bots that have exceeded their time limit and not returned.",
+            registry=registry,
         )
         self._overdue.set_function(lambda: len(overdue_threads()))
         self._seats = Gauge("buraco_fleet_seats", "Seats that bots of the fleet hold now.", registry=registry)
         self._sittings = Counter(
-            "buraco_fleet_sittings_total", "Bots that got up from a table, and why.", ("outcome",), registry=registry
+            "buraco_fleet_sittings_total", "Seats that bots have left, and why.", ("outcome",), registry=registry
         )
         # A rate needs a sample before the first event.
         for outcome in get_args(Outcome):
