@@ -74,7 +74,7 @@ def test_seeds() -> None:
 
 
 def test_sides_are_exchanged() -> None:
-    """Every shuffle is played from both sides, so that good cards favour nobody."""
+    """Every shuffle is played from both sides, so that good cards favour neither contender."""
     played = list(play_matches(CLASSIC, (RandomBot, RandomBot), 2, "pairs", 0, 4))
     assert [swapped for _, swapped in played] == [False, True, False, True]
     starters = [match.deals[0].deal.starter for match, _ in played]
@@ -120,18 +120,18 @@ def test_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--bots", "greedy"], "two bots are needed"),
         (["--bots", "greedy,clever"], "known are greedy, random"),
         (["--rule-set", "chess"], "buraco-plus-classic"),
     ],
 )
-def test_command_misused(arguments: list[str], said: str) -> None:
+def test_command_misused(arguments: list[str], message: str) -> None:
     """Bad usage is answered with what there is, and exit code 2."""
     result = CliRunner().invoke(arena, arguments)
     assert result.exit_code == 2
-    assert said in result.output
+    assert message in result.output
 
 
 def test_greedy_beats_random() -> None:

@@ -15,7 +15,7 @@ VIEW = view_of(DEAL, 0)
 
 
 class Scripted:
-    """Answers what it was told to."""
+    """Gives one answer, and keeps the moves it was asked with."""
 
     def __init__(self, answer: Move | BaseException) -> None:
         self.answer = answer

@@ -41,7 +41,7 @@ EAGER = Limits(seats=4, courtesy=0.0, waiting=60.0, grace=10.0)
 
 @pytest.fixture(autouse=True)
 async def no_other_table(client: BuracoClient, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """A fleet takes any seat it finds, so nobody else's table may wait while it is tested; and it looks often."""
+    """A fleet takes any seat it finds, so no other table may wait while it is tested; and it searches often."""
     monkeypatch.setattr(fleet_module, "SEARCH_INTERVAL", 0.02)
     yield
     async for table in client.list_tables():
@@ -58,7 +58,7 @@ async def running(
     bots: Sequence[tuple[str, BotFactory]] = GREEDY,
     metrics: FleetMetrics | None = None,
 ) -> AsyncIterator[Fleet]:
-    """A fleet at work, told to stop at the end."""
+    """A running fleet, which stops at the end."""
     fleet, stop = Fleet(client, bots, limits, metrics), asyncio.Event()
     task = asyncio.create_task(fleet.run(stop))
     try:
@@ -143,7 +143,7 @@ async def test_plays_with_people(client: BuracoClient) -> None:
 
 
 async def test_limit(client: BuracoClient) -> None:
-    """No more seats are held than the limit says; those of a table that waits are given back at the end."""
+    """No more seats are held than the limit allows; those of a table that waits are given back at the end."""
     table = await client.create_table("buraco-plus-classic", 4, target_score=0)
     async with running(client, Limits(2, 0.0, 60.0, 10.0)) as fleet:
         await until(client, table.id, ["greedy", "greedy", "", ""])
@@ -165,7 +165,7 @@ async def test_courtesy(client: BuracoClient) -> None:
 
 
 async def test_match_that_never_starts(client: BuracoClient) -> None:
-    """A bot gives its seat back where no match starts, and does not sit down there again at once."""
+    """A bot gives its seat back if no match starts, and does not take another there at once."""
     table = await client.create_table("buraco-plus-classic", 4, target_score=0)
     async with running(client, Limits(1, 0.0, 1.0, 10.0)):
         await until(client, table.id, ["greedy", "", "", ""])
@@ -187,7 +187,7 @@ async def test_takes_over(client: BuracoClient) -> None:
 
 
 async def test_leaves_running_match_after_grace(client: BuracoClient) -> None:
-    """Told to stop, a fleet waits for a running match as long as it may, and then gives its seat back."""
+    """A fleet that stops waits for a running match as long as it may, and then gives its seat back."""
     table = await client.create_table("buraco-plus-classic", 2, target_score=0)
     await client.join_table(table.id, "idle", seat=0)
     async with running(client, Limits(1, 0.0, 60.0, 0.1)):
@@ -252,7 +252,7 @@ def wait_for_log(caplog: pytest.LogCaptureFixture, pattern: str) -> None:
 
 
 def test_command_stops(server: RunningServer) -> None:
-    """`buraco fleet` sits down, says so, and on SIGTERM stands up and ends with exit code 0."""
+    """`buraco fleet` takes a seat, logs it, and on SIGTERM gives it back and ends with exit code 0."""
     with subprocess.Popen(
         [BURACO, "fleet", "--server", server.address, "--seats-limit", "1", "--courtesy", "0"],
         stderr=subprocess.PIPE,

@@ -67,7 +67,7 @@ async def test_four_seats_to_the_usual_target(client: BuracoClient) -> None:
 
 
 async def test_old_connections(tmp_path: Path) -> None:
-    """Connections and streams that are exchanged for new ones disturb no match, and whoever watches misses nothing."""
+    """Connections and streams that are exchanged for new ones disturb no match, and a watch misses nothing."""
     bots = (GreedyBot, RandomBot)
     watches: list[asyncio.Task[list[int | None]]] = []
     async with (
@@ -99,7 +99,7 @@ async def test_broken_bot(client: BuracoClient) -> None:
 
 
 async def test_slow_bot(client: BuracoClient) -> None:
-    """A bot that takes long holds up nobody else: others play while it thinks."""
+    """A bot that takes long delays no other: they play while it thinks."""
     elsewhere = threading.Event()
 
     class Absorbed:
@@ -121,7 +121,7 @@ async def test_slow_bot(client: BuracoClient) -> None:
 
 
 async def test_player_left(client: BuracoClient) -> None:
-    """A player whose opponent leaves in the middle goes on with whoever takes the seat over."""
+    """A player whose opponent leaves in the middle goes on with the one who takes the seat over."""
     table = await client.create_table("buraco-plus-classic", 2, target_score=0, seed=b"l" * 32)
     first, second = [await client.join_table(table.id, name) for name in ("stays", "leaves")]
     playing = asyncio.create_task(play_seat(first, GreedyBot(bot_random("l", 0))))
@@ -167,7 +167,7 @@ async def test_records_are_checked(client: BuracoClient) -> None:
             del copy.moves[-1]
         return copy
 
-    for change, said in {
+    for change, message in {
         "score": "points: the deal counts",
         "match score": "but plays to",
         "seed": "seed: .* mixed with",
@@ -176,5 +176,5 @@ async def test_records_are_checked(client: BuracoClient) -> None:
         "move": "seat 0 has the turn, not 1",
         "end": "the deal is not over with its last move",
     }.items():
-        with pytest.raises(RecordWrong, match=said):
+        with pytest.raises(RecordWrong, match=message):
             replay(forged(change))

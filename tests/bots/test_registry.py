@@ -45,7 +45,7 @@ def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("clever", "known are greedy, random"),
         ("", "known are greedy, random"),
@@ -55,9 +55,9 @@ def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
         ("buraco_bots.bot:Nobody", "'Nobody' in 'buraco_bots.bot' does not make bots"),
     ],
 )
-def test_unknown(name: str, said: str) -> None:
+def test_unknown(name: str, message: str) -> None:
     """What is no bot is refused with what there is, or with what is wrong about the address."""
-    with pytest.raises(registry.UnknownBot, match=f"there is no bot '{name}': .*{said}"):
+    with pytest.raises(registry.UnknownBot, match=f"there is no bot '{name}': .*{message}"):
         registry.load_factory(name)
 
 

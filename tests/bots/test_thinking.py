@@ -132,7 +132,7 @@ async def test_made_in_time() -> None:
 
 
 async def test_nobody_waits() -> None:
-    """A choice for which nobody waits any more is abandoned, too."""
+    """A choice is also abandoned when the task that waits for it is cancelled."""
     bot = Absorbed()
     asking = asyncio.create_task(thinker(PATIENCE).choose(bot, VIEW, MOVES, 0))
     assert await asyncio.to_thread(bot.began.wait, PATIENCE)

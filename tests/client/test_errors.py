@@ -76,7 +76,7 @@ async def error_of(client: BuracoClient, script: Script, step: Step, timeout: fl
 async def test_condition_has_its_class(
     client: BuracoClient, script: Script, code: grpc.StatusCode, reason: str, kind: type[BuracoError]
 ) -> None:
-    """Every reason of the contract becomes an exception of its class; an unknown one is told by its code."""
+    """Every reason of the contract becomes an exception of its class; an unknown one has the class of its code."""
     repeated = code is CODE.UNAVAILABLE
     error = await error_of(client, script, refuse(code, reason, table="t"), 0.2 if repeated else 20.0)
     assert type(error) is kind

@@ -108,7 +108,7 @@ async def test_refused_submit_leaves_the_session_open(client: BuracoClient, scri
 async def test_passing_trouble_is_sat_out(
     client: BuracoClient, script: Script, table: Table, code: grpc.StatusCode, reason: str
 ) -> None:
-    """While the store is away, or after a lost race, a submit for no certain revision is sent again as it was."""
+    """While the store is unavailable, or after a lost race, a submit without a revision is sent again unchanged."""
 
     async def play(context: Any) -> None:
         for _ in range(3):
@@ -126,7 +126,7 @@ async def test_passing_trouble_is_sat_out(
 async def test_overdue_answer_can_be_asked_for_again(
     client: BuracoClient, script: Script, table: Table, clock: LoopClock
 ) -> None:
-    """After a deadline the same request id gets the answer; the one that came too late concerns nobody."""
+    """After a deadline the same request id gets the answer; the one that came too late is ignored."""
     overdue = asyncio.Event()
 
     async def late(context: Any) -> None:
@@ -213,7 +213,7 @@ async def test_cancelled_submit_leaves_the_session_usable(client: BuracoClient, 
 
 
 async def test_closing_ends_everything(client: BuracoClient, script: Script, table: Table) -> None:
-    """Leaving the block ends the stream at the server and wakes whoever still waits on the session."""
+    """Leaving the block ends the stream at the server and wakes all that still wait for the session."""
     opened, given_up = asyncio.Event(), asyncio.Event()
 
     async def hold(context: Any) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.clock import LoopClock
 
 RECONNECT = table_service_pb2.Reconnect(revision=3)
-GONE = table_service_pb2.HistoryGone(oldest_revision=9)
+HISTORY_GONE = table_service_pb2.HistoryGone(oldest_revision=9)
 
 
 async def test_unanswered_submit_is_sent_again(client: BuracoClient, script: Script, table: Table) -> None:
@@ -26,7 +26,7 @@ async def test_unanswered_submit_is_sent_again(client: BuracoClient, script: Scr
 
     async def breaks(context: Any) -> None:
         await table.ask(context)
-        await context.abort(CODE.UNAVAILABLE, "gone")
+        await context.abort(CODE.UNAVAILABLE, "unavailable")
 
     async def answers(context: Any) -> None:
         await send(context, accepted(await table.ask(context), 4))
@@ -163,11 +163,11 @@ async def test_repeated_turn_is_left_out(client: BuracoClient, script: Script, t
 
 
 async def test_gone_history_is_told_and_the_state_follows(client: BuracoClient, script: Script, table: Table) -> None:
-    """Where changes are no longer kept the session says so and starts over, even at a lower revision."""
+    """If changes are no longer stored, the session yields that and starts over, even at a lower revision."""
     script.on("PlayTable", table.stream(state(3), turn(3), then=unavailable))
-    script.on("PlayTable", table.stream(GONE, state(2), turn(2)))
+    script.on("PlayTable", table.stream(HISTORY_GONE, state(2), turn(2)))
     async with client.restore_seat("t", 0, "abc").play() as session:
-        assert await take(session, 5) == [state(3), turn(3), GONE, state(2), turn(2)]
+        assert await take(session, 5) == [state(3), turn(3), HISTORY_GONE, state(2), turn(2)]
 
 
 async def test_refusal_ends_the_session(client: BuracoClient, script: Script, table: Table) -> None:
@@ -196,7 +196,7 @@ async def test_refusal_at_the_door_is_raised(client: BuracoClient, script: Scrip
 
 
 async def test_patience_ends(service: Service, script: Script, table: Table, clock: LoopClock) -> None:
-    """A session whose service stays away raises when the client's reconnect_timeout is over, everywhere."""
+    """A session whose service stays unavailable raises when the client's reconnect_timeout is over, everywhere."""
     script.on("PlayTable", table.stream(state(3)))
     async with (
         BuracoClient(service.target, reconnect_timeout=10.0, backoff=QUICK) as client,

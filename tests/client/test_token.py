@@ -170,7 +170,7 @@ async def test_token_is_renewed_during_a_stream(
 
 
 async def test_token_at_its_end(client: BuracoClient, script: Script) -> None:
-    """A stream whose token is over, with none newer, says so."""
+    """A stream whose token has expired raises TokenRejected if there is no newer one."""
     script.on("WatchTable", EXPIRED)
     async with client.restore_seat("t", 0, "abc").watch() as updates:
         with pytest.raises(TokenRejected):
