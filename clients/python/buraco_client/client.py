@@ -193,7 +193,11 @@ class BuracoClient:
     def restore_seat(self, table_id: str, seat: int, token: str, *, expires_at: float | None = None) -> Seat:
         """Return a seat taken earlier, from its token. Nothing is checked before its first call.
 
-            seat = client.restore_seat(kept.table_id, kept.seat, kept.token, expires_at=kept.token_expires_at)
+        >>> async def main():
+        ...     async with BuracoClient("localhost:50051") as client:
+        ...         return client.restore_seat("t", seat=1, token="secret").token
+        >>> asyncio.run(main())
+        'secret'
 
         `expires_at`: as `Seat.token_expires_at` was, in seconds since the epoch; without it the token is not renewed
         before the first `Seat.renew`.

@@ -21,7 +21,11 @@ _BROKEN: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELL
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """How long a stream may be silent, and for how long a broken one is opened again, both in seconds."""
+    """How long a stream may be silent, and for how long a broken one is opened again, both in seconds.
+
+    >>> StreamSettings(heartbeat_timeout=30.0, reconnect_timeout=10.0, backoff=Backoff()).max_silence
+    10.0
+    """
 
     heartbeat_timeout: float
     reconnect_timeout: float
@@ -75,7 +79,13 @@ class Cursor:
 
 
 class Outage:
-    """Failures of a stream in a row: how long to wait before it is opened again, and when to give up."""
+    """Failures of a stream in a row: how long to wait before it is opened again, and when to give up.
+
+    >>> outage = Outage(StreamSettings(30.0, reconnect_timeout=0.0, backoff=Backoff(first=0.01)))
+    >>> asyncio.run(outage.wait(stream_broken("the stream ended")))
+    Traceback (most recent call last):
+    buraco_client.errors.Unavailable: UNAVAILABLE: the stream ended
+    """
 
     def __init__(self, settings: StreamSettings) -> None:
         self._settings = settings
@@ -135,7 +145,13 @@ def stream_broken(message: str) -> BuracoError:
 
 
 def is_being_cancelled() -> bool:
-    """Return True if the running task itself is being cancelled, and not only the call that it was reading."""
+    """Return True if the running task itself is being cancelled, and not only the call that it was reading.
+
+    >>> async def main():
+    ...     return is_being_cancelled()
+    >>> asyncio.run(main())
+    False
+    """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

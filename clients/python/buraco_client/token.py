@@ -20,7 +20,12 @@ _RENEWAL_TIMEOUT: Final = 2.0
 
 
 class SeatToken:
-    """What a seat sends with its calls. The first use after half of its remaining life renews it."""
+    """What a seat sends with its calls. The first use after half of its remaining life renews it.
+
+    >>> token = SeatToken(connection=None, table_id="t", text="secret", expires_at=None)
+    >>> token.is_renewal_due, asyncio.run(token.get_metadata())
+    (False, (('authorization', 'Bearer secret'),))
+    """
 
     def __init__(self, connection: Connection, table_id: str, text: str, expires_at: float | None) -> None:
         """`expires_at`: seconds since the epoch; None: not known, so the token is not renewed by itself."""
@@ -68,7 +73,13 @@ class SeatToken:
         self._schedule_renewal(_MIN_RENEWAL_INTERVAL)
 
     def has_replaced(self, used: str, error: BuracoError) -> bool:
-        """Return True if a stream ended because the token it was opened with is no longer the current one."""
+        """Return True if a stream ended because the token it was opened with is no longer the current one.
+
+        >>> import grpc
+        >>> token = SeatToken(connection=None, table_id="t", text="new", expires_at=None)
+        >>> token.has_replaced("old", TokenRejected(grpc.StatusCode.UNAUTHENTICATED, "TOKEN_EXPIRED"))
+        True
+        """
         return isinstance(error, TokenRejected) and used != self.text
 
     def _metadata(self) -> Metadata:
