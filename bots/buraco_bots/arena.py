@@ -1,4 +1,4 @@
-"""Bots against bots in this very process, without a service: fast, for authors of bots and for tests.
+"""Matches between bots in this process, without a service: fast, for authors of bots and for tests.
 
 The same seed gives the same deals as a table of the service that was created with it.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
 
-from buraco_bots.bot import Bot, BotFactory, ask, make
+from buraco_bots.bot import Bot, BotFactory, ask_bot, make_bot
 from buraco_rules import (
     BuracoKind,
     Deal,
@@ -32,7 +32,7 @@ from buraco_rules import (
 
 @dataclass(frozen=True, slots=True)
 class PlayedDeal:
-    """A deal at its end."""
+    """A finished deal, and how many moves it took."""
 
     deal: Deal
     moves: int
@@ -40,7 +40,7 @@ class PlayedDeal:
 
 @dataclass(frozen=True, slots=True)
 class PlayedMatch:
-    """A match at its end."""
+    """A finished match."""
 
     deals: tuple[PlayedDeal, ...]
     winner: int | None
@@ -49,87 +49,51 @@ class PlayedMatch:
 
 
 def master_seed(text: str) -> bytes:
-    """The 32 bytes that stand for a seed given as text: what a table is created with."""
+    """Return the 32 bytes with which a table is created for a seed given as text."""
     return sha256(text.encode()).digest()
 
 
 def bot_random(seed: str, seat: int) -> Random:
-    """The generator of the bot in a seat: of its own, so that no bot disturbs another's choices."""
+    """Return the generator of the bot in a seat; each bot has its own, so that none changes another's choices."""
     return Random(f"{seed}/{seat}")
 
 
 def play_deal(deal: Deal, bots: Sequence[Bot]) -> PlayedDeal:
-    """Plays a deal to its end, a bot a seat. Raises BotFault."""
-    moves = turn_began = 0
+    """Play a deal to its end, with one bot a seat. Raise BotFault."""
+    moves = turn_start = 0
     turn = deal.turn.number
     while deal.phase is not Phase.OVER:
         if deal.turn.number != turn:
-            turn, turn_began = deal.turn.number, moves
+            turn, turn_start = deal.turn.number, moves
         seat = deal.seat_to_move
         legal = legal_moves(deal)
-        deal, _ = apply(deal, ask(bots[seat], view_of(deal, seat, legal), legal, moves - turn_began))
+        deal, _ = apply(deal, ask_bot(bots[seat], view_of(deal, seat, legal), legal, moves - turn_start))
         moves += 1
     return PlayedDeal(deal, moves)
 
 
 def play_match(rules: RuleSet, factories: Sequence[BotFactory], seed: str, target: int) -> PlayedMatch:
-    """Plays a match to the target score (0 = one deal), one factory a seat (2 or 4). Raises BotFault."""
+    """Play a match to the target score (0 = one deal), with one factory a seat (2 or 4). Raise BotFault."""
     master = master_seed(seed)
-    bots = [make(factory, bot_random(seed, seat)) for seat, factory in enumerate(factories)]
+    bots = [make_bot(factory, bot_random(seed, seat)) for seat, factory in enumerate(factories)]
     match = Match(target_score=target, starter=-1)
     played: list[PlayedDeal] = []
     while True:
         deal, _ = deal_match(rules, len(bots), server_seed(master, match.deal_number), match)
         played.append(play_deal(deal, bots))
-        over = played[-1].deal
-        result = match_result(over)
+        end = played[-1].deal
+        result = match_result(end)
         if result is not None:
             return PlayedMatch(tuple(played), result.winner, result.scores)
-        match = next_match(over)
+        match = next_match(end)
 
 
-@dataclass(frozen=True, slots=True)
-class SideStatistics:
-    """How one of the two contenders fared."""
-
-    wins: int
-    mean_score: float
-    """Points a deal."""
-    buracos: dict[BuracoKind, float]
-    """Buracos a deal, by kind as valued."""
-    closed: float
-    """Part of the deals that it closed, 0 to 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Two contenders over many matches."""
-
-    matches: int
-    deals: int
-    moves: int
-    draws: int
-    contenders: tuple[SideStatistics, SideStatistics]
-
-    def win_rate(self, contender: int) -> float:
-        """Part of the matches that a contender won, 0 to 1; a draw counts half."""
-        return (self.contenders[contender].wins + self.draws / 2) / self.matches
-
-    def confidence(self, contender: int, z: float = 1.96) -> tuple[float, float]:
-        """Wilson's interval around the win rate; with the default `z` it holds the true rate 95 times in 100."""
-        n, rate = self.matches, self.win_rate(contender)
-        centre = rate + z * z / (2 * n)
-        spread = z * ((rate * (1 - rate) + z * z / (4 * n)) / n) ** 0.5
-        scale = 1 + z * z / n
-        return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
-
-
-def contest(
+def play_matches(
     rules: RuleSet, contenders: tuple[BotFactory, BotFactory], seats: int, seed: str, target: int, matches: int
 ) -> Iterator[tuple[PlayedMatch, bool]]:
-    """Plays matches one after the other, partners alike, and tells with each whether the sides were exchanged.
+    """Play matches between two contenders; yield each one, and True if the second contender had side 0 in it.
 
-    Every shuffle is played twice, with the sides exchanged, so that good cards favour nobody.
+    Every shuffle is played twice, with the sides swapped, so that good cards favour nobody.
     """
     for number in range(matches):
         swapped = number % 2 == 1
@@ -138,40 +102,56 @@ def contest(
         yield play_match(rules, factories, f"{seed}/{number // 2}", target), swapped
 
 
-def statistics(played: Iterator[tuple[PlayedMatch, bool]]) -> Statistics:
-    """Sums a contest up. Raises ValueError where there was no match."""
-    wins, draws, points, closed = [0, 0], 0, [0, 0], [0, 0]
-    buracos: tuple[Counter[BuracoKind], Counter[BuracoKind]] = (Counter(), Counter())
-    matches = deals = moves = 0
-    for match, swapped in played:
-        matches += 1
-        if match.winner is None:
-            draws += 1
-        else:
-            wins[match.winner ^ swapped] += 1
-        for one in match.deals:
-            deals += 1
-            moves += one.moves
-            _count_deal(one.deal, swapped, points, closed, buracos)
-    if not matches:
-        raise ValueError("no match was played")
-    first, second = (
-        SideStatistics(
-            wins[who],
-            points[who] / deals,
-            {kind: buracos[who][kind] / deals for kind in BuracoKind if buracos[who][kind]},
-            closed[who] / deals,
-        )
-        for who in (0, 1)
+@dataclass(slots=True)
+class ContenderStatistics:
+    """Totals of one of the two contenders."""
+
+    wins: int = 0
+    points: int = 0
+    closed: int = 0
+    """Deals that it closed."""
+    buracos: Counter[BuracoKind] = field(default_factory=Counter)
+    """Its buracos, by the kind they count as."""
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Totals of two contenders over many matches."""
+
+    matches: int = 0
+    deals: int = 0
+    moves: int = 0
+    draws: int = 0
+    contenders: tuple[ContenderStatistics, ContenderStatistics] = field(
+        default_factory=lambda: (ContenderStatistics(), ContenderStatistics())
     )
-    return Statistics(matches, deals, moves, draws, (first, second))
 
+    def add(self, match: PlayedMatch, swapped: bool) -> None:
+        """Add a match; `swapped` as in `play_matches`."""
+        self.matches += 1
+        sides = self.contenders[::-1] if swapped else self.contenders
+        if match.winner is None:
+            self.draws += 1
+        else:
+            sides[match.winner].wins += 1
+        for played in match.deals:
+            deal = played.deal
+            self.deals += 1
+            self.moves += played.moves
+            for contender, side, score in zip(sides, deal.sides, score_deal(deal).sides, strict=True):
+                contender.points += score.total
+                contender.buracos.update(meld.buraco for meld in side.melds if meld.buraco)
+            if deal.ending is Ending.CLOSED:
+                sides[deal.seat_to_move & 1].closed += 1
 
-def _count_deal(
-    deal: Deal, swapped: bool, points: list[int], closed: list[int], buracos: tuple[Counter[BuracoKind], ...]
-) -> None:
-    for side, score in enumerate(score_deal(deal).sides):
-        points[side ^ swapped] += score.total
-        buracos[side ^ swapped].update(meld.buraco for meld in deal.sides[side].melds if meld.buraco)
-    if deal.ending is Ending.CLOSED:
-        closed[(deal.seat_to_move & 1) ^ swapped] += 1
+    def win_rate(self, contender: int) -> float:
+        """Return the share of the matches that a contender won, 0 to 1; a draw counts half."""
+        return (self.contenders[contender].wins + self.draws / 2) / self.matches
+
+    def confidence(self, contender: int, z: float = 1.96) -> tuple[float, float]:
+        """Return Wilson's interval around the win rate; with the default `z` it holds the true rate with 95 %."""
+        n, rate = self.matches, self.win_rate(contender)
+        centre = rate + z * z / (2 * n)
+        spread = z * ((rate * (1 - rate) + z * z / (4 * n)) / n) ** 0.5
+        scale = 1 + z * z / n
+        return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)

@@ -1,4 +1,4 @@
-"""`buraco arena`: two bots against each other many times, in this process, without a service."""
+"""The command `buraco arena`: two bots play each other many times, in this process, without a service."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 
-from buraco_bots.arena import PlayedMatch, Statistics, contest, statistics
+from buraco_bots.arena import PlayedMatch, Statistics, play_matches
 from buraco_bots.bot import BotFault
-from buraco_bots.registry import UnknownBot, load
+from buraco_bots.bot_threads import BotThread
+from buraco_bots.registry import UnknownBot, load_factory
 from buraco_bots.stopping import StopSignals
-from buraco_bots.thinking import BotThread
-from buraco_rules import PRESETS, PRESETS_BY_ID
+from buraco_rules import PRESETS, PRESETS_BY_ID, BuracoKind
 
 
 @click.command(
@@ -42,51 +42,51 @@ from buraco_rules import PRESETS, PRESETS_BY_ID
 @click.option("--seed", default="arena", metavar="TEXT", help="The same seed gives the same matches.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def arena(bots: str, seats: str, rule_set: str, target: int, matches: int, seed: str, as_json: bool) -> None:
-    """Let two bots play many matches in this process, and tell how they fared.
+    """Let two bots play many matches in this process, and print statistics.
 
-    Ctrl-C (SIGINT) and SIGTERM stop it, with the statistics of what was played until then, and status 130 and 143.
+    Ctrl-C (SIGINT) and SIGTERM stop it, with the statistics of the matches until then, and status 130 and 143.
     """
     names = [name.strip() for name in bots.split(",")]
     if len(names) != 2:
         raise click.BadParameter("two bots are needed", param_hint="--bots")
     try:
-        first, second = load(names[0]), load(names[1])
+        contenders = load_factory(names[0]), load_factory(names[1])
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
-    matches_played = contest(PRESETS_BY_ID[rule_set], (first, second), int(seats), seed, target, matches)
+    played = play_matches(PRESETS_BY_ID[rule_set], contenders, int(seats), seed, target, matches)
+    statistics = Statistics()
     with StopSignals() as signals:
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
-            result = statistics(_until_stopped(matches_played, signals))
+            for match, swapped in _until_stopped(played, signals):
+                statistics.add(match, swapped)
         except BotFault as fault:
-            raise click.ClickException(fault.told()) from None
-        except ValueError:  # no match was finished
-            signals.check()
-            raise
-        seconds = time.perf_counter() - began
-        _print(result, names, seconds, as_json=as_json)
+            raise click.ClickException(fault.describe()) from None
+        seconds = time.perf_counter() - start
+        if statistics.matches:
+            _print(statistics, names, seconds, as_json=as_json)
         signals.check()
 
 
 def _until_stopped(
     played: Iterator[tuple[PlayedMatch, bool]], signals: StopSignals
 ) -> Iterator[tuple[PlayedMatch, bool]]:
-    """Pass matches on until a signal comes. They are played in another thread: a bot that hangs holds up no signal."""
+    """Yield matches until a signal comes. They are played in another thread: a bot that hangs delays no signal."""
     finished: SimpleQueue[tuple[PlayedMatch, bool] | BaseException | None] = SimpleQueue()
     thread = BotThread("arena")
-    thread.calls.put(partial(_play, played, finished))
+    thread.calls.put(partial(_put_all, played, finished))
     thread.calls.put(None)
     thread.start()
     with signals.stopping(partial(finished.put, None)):
-        while (one := finished.get()) is not None:
-            if isinstance(one, BaseException):
-                raise one
-            yield one
+        while (match := finished.get()) is not None:
+            if isinstance(match, BaseException):
+                raise match
+            yield match
     if signals.received is not None:
         thread.abandon()
 
 
-def _play(
+def _put_all(
     played: Iterator[tuple[PlayedMatch, bool]],
     finished: SimpleQueue[tuple[PlayedMatch, bool] | BaseException | None],
 ) -> None:
@@ -94,12 +94,12 @@ def _play(
         for match in played:
             finished.put(match)
         finished.put(None)
-    except BaseException as error:  # noqa: BLE001 - raised anew where the matches are counted
+    except BaseException as error:  # noqa: BLE001 - the thread that reads the queue raises it
         finished.put(error)
 
 
-def _print(result: Statistics, names: list[str], seconds: float, *, as_json: bool) -> None:
-    values = _values(result, names, seconds)
+def _print(statistics: Statistics, names: list[str], seconds: float, *, as_json: bool) -> None:
+    values = _to_json(statistics, names, seconds)
     if as_json:
         click.echo(json.dumps(values, indent=2))
         return
@@ -107,32 +107,36 @@ def _print(result: Statistics, names: list[str], seconds: float, *, as_json: boo
         low, high = bot["confidence"]
         buracos = ", ".join(f"{kind} {count:.2f}" for kind, count in bot["buracos"].items())
         click.echo(
-            f"{bot['name']}: wins {bot['win_rate']:.1%} (95 % sure: {low:.1%} to {high:.1%}),"
+            f"{bot['name']}: wins {bot['win_rate']:.1%} (95 % confidence: {low:.1%} to {high:.1%}),"
             f" {bot['mean_score']:.0f} points a deal, closes {bot['closed']:.0%}, buracos a deal: {buracos or 'none'}"
         )
     click.echo(
-        f"{result.matches} matches ({result.draws} drawn), {result.deals} deals,"
-        f" {result.moves} moves in {seconds:.1f} s ({result.moves / seconds:.0f} moves/s)"
+        f"{statistics.matches} matches ({statistics.draws} drawn), {statistics.deals} deals,"
+        f" {statistics.moves} moves in {seconds:.1f} s ({statistics.moves / seconds:.0f} moves/s)"
     )
 
 
-def _values(result: Statistics, names: list[str], seconds: float) -> dict[str, Any]:
+def _to_json(statistics: Statistics, names: list[str], seconds: float) -> dict[str, Any]:
     return {
         "bots": [
             {
                 "name": name,
-                "wins": who.wins,
-                "win_rate": result.win_rate(number),
-                "confidence": list(result.confidence(number)),
-                "mean_score": who.mean_score,
-                "buracos": {kind.name.lower(): count for kind, count in who.buracos.items()},
-                "closed": who.closed,
+                "wins": contender.wins,
+                "win_rate": statistics.win_rate(number),
+                "confidence": list(statistics.confidence(number)),
+                "mean_score": contender.points / statistics.deals,
+                "buracos": {
+                    kind.name.lower(): contender.buracos[kind] / statistics.deals
+                    for kind in BuracoKind
+                    if contender.buracos[kind]
+                },
+                "closed": contender.closed / statistics.deals,
             }
-            for number, (name, who) in enumerate(zip(names, result.contenders, strict=True))
+            for number, (name, contender) in enumerate(zip(names, statistics.contenders, strict=True))
         ],
-        "matches": result.matches,
-        "draws": result.draws,
-        "deals": result.deals,
-        "moves": result.moves,
+        "matches": statistics.matches,
+        "draws": statistics.draws,
+        "deals": statistics.deals,
+        "moves": statistics.moves,
         "seconds": round(seconds, 3),
     }

@@ -1,4 +1,4 @@
-"""`buraco fleet`: bots take free seats at the tables of a server."""
+"""The command `buraco fleet`: bots take free seats at the tables of a server."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import click
 from buraco_bots.bot import BotFactory
 from buraco_bots.fleet import Fleet, Limits
 from buraco_bots.fleet_metrics import FleetMetrics
-from buraco_bots.registry import UnknownBot, load, player_name
-from buraco_bots.server_access import Access, access_of, access_options
+from buraco_bots.registry import UnknownBot, load_factory, player_name
+from buraco_bots.server_access import Access, access_options, parse_access
 from buraco_bots.stopping import StopSignals
 from buraco_bots.thinking import Tolerance, thinking_limit_option
 
 TOLERATED_FAULTS: Final = 2
-"""Faults of a bot in a match after which the fleet moves for it; at the next one the bot leaves."""
+"""Faults of a bot in a match after which plain moves finish its turn; at the next one the bot leaves."""
 _SWITCH_INTERVAL: Final = 0.0005
-"""Seconds for which a bot that computes may keep all others from running: a tenth of the interpreter's usual."""
+"""Seconds for which a bot that computes may keep all others from running: a tenth of the interpreter's default."""
 
 
 @click.command(
@@ -32,7 +32,10 @@ _SWITCH_INTERVAL: Final = 0.0005
 )
 @click.option("--server", required=True, metavar="HOST:PORT", help="Server to play at.")
 @click.option(
-    "--bots", default="greedy", metavar="NAME[,NAME…]", help="Bots by name, or as module:Class; they sit down in turn."
+    "--bots",
+    default="greedy",
+    metavar="NAME[,NAME…]",
+    help="Bots by name, or as module:Class; they take seats in turn.",
 )
 @click.option(
     "--seats-limit", type=click.IntRange(1, 10_000), default=8, metavar="N", help="Seats held at a time, at most."
@@ -63,7 +66,7 @@ _SWITCH_INTERVAL: Final = 0.0005
     "--on-fault",
     type=click.Choice(["move", "leave"]),
     default="move",
-    help="Where a bot is late, raises an error or chooses no legal move: finish its turn with plain moves, twice in a"
+    help="If a bot is late, raises an error or chooses an illegal move: finish its turn with plain moves, twice in a"
     " match, or give the seat back at once.",
 )
 @click.option("--metrics-host", default="127.0.0.1", metavar="HOST", help="Address to serve metrics at.")
@@ -84,33 +87,33 @@ def fleet(
     metrics_port: int | None,
     **access: Any,
 ) -> None:
-    """Let bots sit down wherever seats are free, play, and look for the next table.
+    """Let bots take free seats at any table, play, and look for the next table.
 
     SIGTERM or Ctrl-C ends it: no more seats are taken, seats in matches that have not started are given back at once,
     those in running matches after the grace time. A second signal ends it at once, with status 143 or 130.
     """
-    reach = access_of(**access)
+    server_access = parse_access(**access)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        makers = [(player_name(name), load(name)) for name in map(str.strip, bots.split(","))]
+        factories = [(player_name(name), load_factory(name)) for name in map(str.strip, bots.split(","))]
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
     metrics = FleetMetrics()
     tolerance = Tolerance(thinking_limit, TOLERATED_FAULTS if on_fault == "move" else 0)
     limits = Limits(seats_limit, courtesy, waiting_limit, grace, tolerance)
-    with StopSignals() as signals, _served(metrics, metrics_host, metrics_port):
-        asyncio.run(_run(server, reach, limits, makers, metrics, signals))
+    with StopSignals() as signals, _serve_metrics(metrics, metrics_host, metrics_port):
+        asyncio.run(_run(server, server_access, limits, factories, metrics, signals))
 
 
 @contextlib.contextmanager
-def _served(metrics: FleetMetrics, host: str, port: int | None) -> Iterator[None]:
-    """Serves the metrics if they have a port."""
+def _serve_metrics(metrics: FleetMetrics, host: str, port: int | None) -> Iterator[None]:
+    """Serve the metrics for the time of the block if they have a port."""
     if port is None:
         yield
         return
     with contextlib.ExitStack() as stack:
         try:
-            bound = stack.enter_context(metrics.served(host, port))
+            bound = stack.enter_context(metrics.serve(host, port))
         except OSError as error:
             raise click.ClickException(f"cannot serve metrics at {host}:{port}: {error.strerror or error}") from None
         logging.getLogger(__name__).info("metrics at %s:%d", host, bound)
@@ -121,12 +124,12 @@ async def _run(
     server: str,
     access: Access,
     limits: Limits,
-    makers: list[tuple[str, BotFactory]],
+    factories: list[tuple[str, BotFactory]],
     metrics: FleetMetrics,
     signals: StopSignals,
 ) -> None:
     sys.setswitchinterval(_SWITCH_INTERVAL)
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     with signals.stopping(lambda: loop.call_soon_threadsafe(stop.set)):
-        async with access.client(server) as client:
-            await Fleet(client, makers, limits, metrics).run(stop)
+        async with access.connect(server) as client:
+            await Fleet(client, factories, limits, metrics).run(stop)

@@ -1,9 +1,9 @@
-"""What Prometheus may know of a fleet."""
+"""The Prometheus metrics of a fleet."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, Literal, get_args
 
 from prometheus_client import (
@@ -18,27 +18,26 @@ from prometheus_client import (
 )
 
 from buraco_bots.bot import FaultKind
-from buraco_bots.thinking import overdue
+from buraco_bots.bot_threads import overdue_threads
 
 Outcome = Literal["finished", "not_started", "bot_failed", "seat_lost", "stopped"]
+"""How a bot left its table."""
 
-# Seconds.
-_THINK_BUCKETS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0)
+_BUCKET_SECONDS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0)
 
 
 class FleetMetrics:
-    """The metrics of one fleet. Bots are labelled by the names under which they sit down: as many as were asked for."""
+    """The metrics of one fleet, labelled by the names of its bots: as many as the command names."""
 
     def __init__(self) -> None:
-        hide: Callable[[], None] = disable_created_metrics
-        hide()
+        disable_created_metrics()  # type: ignore[no-untyped-call] # prometheus_client has no type for it
         self.registry = registry = CollectorRegistry()
-        self._think = Histogram(
+        self._choice_seconds = Histogram(
             "buraco_bot_think_seconds",
             "Seconds that bots took to choose a move.",
             ("bot",),
             registry=registry,
-            buckets=_THINK_BUCKETS,
+            buckets=_BUCKET_SECONDS,
         )
         self._faults = Counter(
             "buraco_bot_faults_total",
@@ -47,39 +46,44 @@ class FleetMetrics:
             registry=registry,
         )
         self._overdue = Gauge(
-            "buraco_bot_overdue_calls", "Calls of bots past their time that have not returned.", registry=registry
+            "buraco_bot_overdue_calls",
+            "Calls of bots that have exceeded their time limit and not returned.",
+            registry=registry,
         )
-        self._overdue.set_function(lambda: len(overdue()))
+        self._overdue.set_function(lambda: len(overdue_threads()))
         self._seats = Gauge("buraco_fleet_seats", "Seats that bots of the fleet hold now.", registry=registry)
         self._sittings = Counter(
-            "buraco_fleet_sittings_total", "Bots that got up from a table, and why.", ("outcome",), registry=registry
+            "buraco_fleet_sittings_total", "Seats that bots have left, and why.", ("outcome",), registry=registry
         )
-        # A rate needs a sample before the first.
+        # A rate needs a sample before the first event.
         for outcome in get_args(Outcome):
             self._sittings.labels(outcome)
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
 
-    def thought(self, bot: str, seconds: float) -> None:
-        """A bot took so many seconds to choose a move."""
-        self._think.labels(bot).observe(seconds)
+    def observe_choice(self, bot: str, seconds: float) -> None:
+        """Record how long a bot took to choose a move."""
+        self._choice_seconds.labels(bot).observe(seconds)
 
-    def failed(self, bot: str, fault: FaultKind) -> None:
+    def count_fault(self, bot: str, kind: FaultKind) -> None:
         """Count a fault of a bot."""
-        self._faults.labels(bot, fault).inc()
+        self._faults.labels(bot, kind).inc()
 
-    def sat_down(self) -> None:
-        """A bot has taken a seat."""
+    def count_seat_taken(self) -> None:
+        """Count a seat that a bot has taken."""
         self._seats.inc()
 
-    def got_up(self, outcome: Outcome) -> None:
-        """A bot's time at a table has ended."""
+    def count_seat_left(self, outcome: Outcome) -> None:
+        """Count a seat that a bot has left."""
         self._seats.dec()
         self._sittings.labels(outcome).inc()
 
     @contextlib.contextmanager
-    def served(self, host: str, port: int) -> Iterator[int]:
-        """Serves the metrics over HTTP; gives the port (0 took a free one). Raises OSError if it cannot be had."""
+    def serve(self, host: str, port: int) -> Iterator[int]:
+        """Serve the metrics over HTTP for the time of the block, which gets the port (0 takes a free one).
+
+        Raise OSError if the port cannot be used.
+        """
         server, thread = start_http_server(port, addr=host, registry=self.registry)
         try:
             yield server.server_address[1]

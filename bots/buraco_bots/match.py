@@ -14,82 +14,78 @@ from buraco_bots.bot import BotFactory
 from buraco_bots.player import play_seat
 from buraco_bots.registry import player_name
 from buraco_bots.report import MatchReport, replay
-from buraco_bots.thinking import USUAL, Thinker, Tolerance
+from buraco_bots.thinking import DEFAULT_TOLERANCE, Thinker, Tolerance
 from buraco_client import BuracoClient, PlayUpdate
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class MatchSetup:
     """Who plays what."""
 
     bots: tuple[str, ...]
-    """Their names, one a seat (2 or 4)."""
+    """The names of the bots, one a seat (2 or 4)."""
     factories: tuple[BotFactory, ...]
-    """What makes them, one a seat."""
+    """What makes the bots, one a seat."""
     rule_set: str
-    """A preset's id."""
+    """The id of a preset."""
     target: int | None
-    """The target score, 0 = one deal; None: the one usual for the rule set."""
+    """The target score, 0 = one deal; None: the usual one of the rule set."""
     seed: str
     """Any text: the same seed gives the same match."""
-    tolerance: Tolerance = USUAL
-    """How much each bot is allowed."""
+    tolerance: Tolerance = DEFAULT_TOLERANCE
+    """How much time and how many faults each bot is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Audience:
-    """Who is told how the match goes."""
+async def play_match(
+    client: BuracoClient,
+    setup: MatchSetup,
+    on_start: Callable[[table_pb2.Table], object] | None = None,
+    on_update: Callable[[PlayUpdate], object] | None = None,
+) -> MatchReport:
+    """Create a table, seat the bots, play the match and check its records.
 
-    began: Callable[[table_pb2.Table], None]
-    """Called once the seats are taken."""
-    saw: Callable[[PlayUpdate], None]
-    """Called with all that seat 0 is sent."""
-
-
-async def play_match(client: BuracoClient, contest: Contest, audience: Audience) -> MatchReport:
-    """Open a table, seat the bots, play the match and check its records.
-
-    Raise BuracoError, BotFault and RecordWrong.
+    `on_start` is called once the seats are taken, `on_update` with every update that seat 0 receives. Raise
+    BuracoError, BotFault and RecordWrong.
     """
     with ExitStack() as stack:
-        names = [player_name(name, f" {seat}") for seat, name in enumerate(contest.bots)]
-        thinkers = [stack.enter_context(closing(Thinker(name, name, contest.tolerance))) for name in names]
+        names = [player_name(name, f" {seat}") for seat, name in enumerate(setup.bots)]
+        thinkers = [stack.enter_context(closing(Thinker(name, name, setup.tolerance))) for name in names]
         bots = [
-            await thinker.make(factory, bot_random(contest.seed, seat))
-            for seat, (thinker, factory) in enumerate(zip(thinkers, contest.factories, strict=True))
+            await thinker.make(factory, bot_random(setup.seed, seat))
+            for seat, (thinker, factory) in enumerate(zip(thinkers, setup.factories, strict=True))
         ]
         table = await client.create_table(
-            contest.rule_set, len(bots), target_score=contest.target, seed=master_seed(contest.seed)
+            setup.rule_set, len(bots), target_score=setup.target, seed=master_seed(setup.seed)
         )
         seats = [await client.join_table(table.id, name, seat=seat) for seat, name in enumerate(names)]
-        audience.began(seats[-1].table or table)
-        began = time.monotonic()
+        if on_start is not None:
+            on_start(seats[-1].table or table)
+        start = time.monotonic()
         try:
             async with asyncio.TaskGroup() as players:
                 for seat, bot, thinker in zip(seats, bots, thinkers, strict=True):
-                    notice = audience.saw if seat.seat == 0 else None
-                    players.create_task(play_seat(seat, bot, notice, thinker))
+                    players.create_task(play_seat(seat, bot, on_update if seat.seat == 0 else None, thinker))
         except BaseExceptionGroup as group:
-            raise _first(group) from None
-    seconds = time.monotonic() - began
+            raise _first_error(group) from None
+    seconds = time.monotonic() - start
     deals = tuple([replay(record) async for record in client.get_record(table.id)])
-    over = await client.get_table(table.id)
-    first, second = over.result.scores
+    finished = await client.get_table(table.id)
+    first, second = finished.result.scores
     return MatchReport(
         table_id=table.id,
-        bots=contest.bots,
-        rule_set=contest.rule_set,
-        target=over.target_score,
-        seed=contest.seed,
+        bots=setup.bots,
+        rule_set=setup.rule_set,
+        target=finished.target_score,
+        seed=setup.seed,
         deals=deals,
-        winner=over.result.winner if over.result.HasField("winner") else None,
+        winner=finished.result.winner if finished.result.HasField("winner") else None,
         totals=(first, second),
         seconds=seconds,
     )
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error that made the others stop."""
+def _first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the error that made the other tasks of the group stop."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

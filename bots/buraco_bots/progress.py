@@ -109,7 +109,7 @@ class LiveTable(Lines):
             if not self._table_id:
                 continue
             with contextlib.suppress(BuracoError):  # the next refresh makes up for one that failed
-                seen = await client.view(self._table_id)
+                seen = await client.get_view(self._table_id)
                 if seen.HasField("view"):
                     live.update(render_table(view_from_pb(seen.view), self._bots, self._plays), refresh=True)
 

@@ -1,4 +1,4 @@
-"""The bot that knows nothing: a yardstick for the others, and a wide net for faults of the rules."""
+"""The bot that plays at random: a yardstick for others, and a wide net for faults of the rules."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from buraco_rules import Move, View
 
 
 class RandomBot:
-    """Plays any legal move, each as likely as the others."""
+    """Plays any legal move, all with the same chance."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
 
     def choose(self, view: View, moves: Sequence[Move]) -> Move:
-        """Any of the moves."""
+        """Return one of the moves."""
         return self._random.choice(moves)

@@ -1,4 +1,4 @@
-"""Reading metrics in the Prometheus text format."""
+"""Reads metrics in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections import defaultdict
 from http.client import HTTPConnection, HTTPException
 from typing import Final
 
-TIMEOUT: Final = 5.0
-"""Seconds."""
+TIMEOUT_SECONDS: Final = 5.0
 
 
 def scrape(address: str) -> dict[str, float]:
-    """The values at `host:port`, those of all labels of a metric added up; empty where none can be had. Blocks."""
-    connection = HTTPConnection(address, timeout=TIMEOUT)
+    """Return the values at `host:port` by metric, added up over its labels; empty if they cannot be read. Blocks."""
+    connection = HTTPConnection(address, timeout=TIMEOUT_SECONDS)
     try:
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()
@@ -23,6 +22,6 @@ def scrape(address: str) -> dict[str, float]:
     values: defaultdict[str, float] = defaultdict(float)
     for line in text.splitlines():
         if line and not line.startswith("#"):
-            labelled, value = line.rsplit(" ", 1)
-            values[labelled.partition("{")[0]] += float(value)
+            series, value = line.rsplit(" ", 1)
+            values[series.partition("{")[0]] += float(value)
     return dict(values)

@@ -1,4 +1,4 @@
-"""How the commands reach a server: TLS and API key, as options that they share."""
+"""The options with which commands reach a server: TLS and API key."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a command needs besides the server's address."""
+    """TLS and API key for a server."""
 
     tls: Tls | None = None
     api_key: str | None = field(default=None, repr=False)
 
-    def client(self, server: str) -> BuracoClient:
-        """A client of the server, to be made on the event loop."""
+    def connect(self, server: str) -> BuracoClient:
+        """Return a client of the server; call this on the event loop."""
         return BuracoClient(server, tls=self.tls, api_key=self.api_key)
 
 
 def access_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a click command the options from which `access_of` makes its Access."""
+    """Add to a click command the options that `parse_access` takes."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def access_of(
+def parse_access(
     *,
     tls: bool,
     tls_ca_file: Path | None,
@@ -44,11 +44,11 @@ def access_of(
     tls_server_name: str | None,
     api_key_file: Path | None,
 ) -> Access:
-    """The Access that the options and the key in the environment describe.
+    """Return the Access for the options and the key in the environment.
 
-    Raises click.UsageError where they contradict each other.
+    Raise click.UsageError if they contradict each other, or the file of the key cannot be used.
     """
-    described = any([tls_ca_file, tls_cert_file, tls_key_file, tls_server_name])
+    has_tls_option = any([tls_ca_file, tls_cert_file, tls_key_file, tls_server_name])
     if (tls_cert_file is None) is not (tls_key_file is None):
         raise click.UsageError("--tls-cert-file and --tls-key-file go together")
     # Every user of a machine can read command lines: the key itself has no option.
@@ -56,14 +56,14 @@ def access_of(
     if api_key is not None and api_key_file is not None:
         raise click.UsageError(f"an API key comes from {API_KEY_VARIABLE} or --api-key-file, not from both")
     if api_key_file is not None:
-        api_key = _secret(api_key_file)
+        api_key = _read_api_key(api_key_file)
     return Access(
-        tls=Tls(tls_ca_file, tls_cert_file, tls_key_file, tls_server_name) if tls or described else None,
+        tls=Tls(tls_ca_file, tls_cert_file, tls_key_file, tls_server_name) if tls or has_tls_option else None,
         api_key=api_key,
     )
 
 
-def _secret(path: Path) -> str:
+def _read_api_key(path: Path) -> str:
     try:
         text = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 import click
 
-from buraco_bots.thinking import overdue
+from buraco_bots.bot_threads import overdue_threads
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -40,7 +40,7 @@ class StopSignals:
         self._stop: Callable[[], object] = _nothing
 
     def __enter__(self) -> Self:
-        self._earlier = overdue()
+        self._earlier = overdue_threads()
         self._before = {number: signal.getsignal(number) for number in _SIGNALS}
         for number, before in self._before.items():
             if number is not signal.SIGHUP or before is not signal.SIG_IGN:  # as under nohup
@@ -50,7 +50,7 @@ class StopSignals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if overdue() - self._earlier and (error is None or isinstance(error, click.ClickException)):
+        if overdue_threads() - self._earlier and (error is None or isinstance(error, click.ClickException)):
             _exit_now(error)
         if self.received is None:  # else another signal still ends what takes long to end
             for number, before in self._before.items():

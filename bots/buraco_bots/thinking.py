@@ -1,30 +1,28 @@
-"""Bots in threads of their own: how long they may take, and what happens where they fail."""
+"""Bots in threads of their own: how long they may take, and what happens if they fail."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from queue import SimpleQueue
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
-from buraco_bots.bot import Bot, BotFactory, BotFault, ask, make, plain_move
+from buraco_bots.bot import Bot, BotFactory, BotFault, ask_bot, choose_plain_move, make_bot
+from buraco_bots.bot_threads import BotThread
 from buraco_rules import Move, View
 
 if TYPE_CHECKING:
     from buraco_bots.fleet_metrics import FleetMetrics
 
 THINKING_LIMIT: Final = 30.0
-"""Seconds that a bot may take for a choice, unless another limit is given."""
+"""Seconds that a bot may take for a choice by default."""
 
 T = TypeVar("T")
 
@@ -33,16 +31,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How much a bot is allowed."""
+    """How much time and how many faults a bot is allowed."""
 
     seconds: float = THINKING_LIMIT
-    """For one choice, and to be made."""
+    """The time for one choice, and for making the bot."""
     faults: float = 0
-    """Faults in a match after which its turn is finished by plain moves; the next one ends its play."""
+    """Faults in a match after which plain moves finish the turn; the next fault ends the bot's play."""
 
 
-USUAL: Final = Tolerance()
-"""Where nothing else is asked for."""
+DEFAULT_TOLERANCE: Final = Tolerance()
 
 thinking_limit_option = click.option(
     "--thinking-limit",
@@ -51,41 +48,11 @@ thinking_limit_option = click.option(
     metavar="SECONDS",
     help="Time that a bot may take to choose a move.",
 )
-"""The option of the commands that run bots with a time limit."""
-
-
-class BotThread(threading.Thread):
-    """A daemon thread that runs calls for one bot: no call that hangs keeps the interpreter from exiting."""
-
-    def __init__(self, bot: str) -> None:
-        super().__init__(name=f"bot {bot}", daemon=True)
-        self.bot: Final = bot
-        self.calls: Final[SimpleQueue[Callable[[], object] | None]] = SimpleQueue()
-        """What to run, in this order; None ends the thread."""
-        self.abandoned = False
-
-    def run(self) -> None:
-        """Run the calls."""
-        with contextlib.suppress(SystemExit):
-            while (call := self.calls.get()) is not None:
-                call()
-
-    def abandon(self) -> None:
-        """End the thread: at once where it runs Python code, else as soon as its call returns."""
-        self.abandoned = True
-        # A busy loop would take processor time from all other bots for as long as the process lives.
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.ident or 0), ctypes.py_object(SystemExit))
-        self.calls.put(None)
-
-
-def overdue(bot: str | None = None) -> set[BotThread]:
-    """Return the abandoned threads of a bot (None: of all) that still run."""
-    threads = [thread for thread in threading.enumerate() if isinstance(thread, BotThread)]
-    return {thread for thread in threads if thread.abandoned and bot in (None, thread.bot)}
+"""The click option of commands that run bots with a time limit."""
 
 
 class Thinker:
-    """Makes the bot of one seat and asks it for its moves, in a thread that is nobody else's and with a time limit.
+    """Makes the bot of one seat and asks it for its moves, with a time limit and in a thread that only this bot uses.
 
     A call that exceeds the limit is abandoned with its thread. The bot is not asked again before that thread has ended,
     so there is at most one such thread a seat.
@@ -99,86 +66,81 @@ class Thinker:
         self._metrics = metrics
         self._thread: BotThread | None = None
         self._faults = 0
-        self._lost_turn: tuple[int, int] | None = None
+        self._failed_turn: tuple[int, int] | None = None
 
     async def make(self, factory: BotFactory, random: Random) -> Bot:
         """Return a bot of its factory. Raise BotFault."""
         try:
-            return await self._run(partial(make, factory, random), "to be made")
+            return await self._run(partial(make_bot, factory, random), "to be made")
         except BotFault as fault:
             self._count(fault)
             raise
 
     async def choose(self, bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> Move:
-        """Return the bot's choice, or after a fault that is tolerated a plain move. Raise BotFault.
+        """Return the bot's choice, or a plain move after a fault that is tolerated. Raise BotFault.
 
-        The whole turn in which a bot fails is finished by plain moves.
+        Plain moves finish the whole turn in which a bot fails.
         """
         turn = view.match.deal_number, view.turn_number
-        if turn == self._lost_turn:
-            return plain_move(moves)
+        if turn == self._failed_turn:
+            return choose_plain_move(moves)
         try:
-            move, seconds = await self._run(partial(_timed, bot, view, moves, moves_made), "to choose a move")
+            move, seconds = await self._run(partial(_ask_timed, bot, view, moves, moves_made), "to choose a move")
         except BotFault as fault:
             self._count(fault)
             if self._faults > self._tolerance.faults:
                 raise
-            _log.warning("%s: its turn is finished by plain moves: %s", self._seat, fault.told())
-            self._lost_turn = turn
-            return plain_move(moves)
+            _log.warning("%s: its turn is finished by plain moves: %s", self._seat, fault.describe())
+            self._failed_turn = turn
+            return choose_plain_move(moves)
         if self._metrics is not None:
-            self._metrics.thought(self._bot, seconds)
+            self._metrics.observe_choice(self._bot, seconds)
         return move
 
     def close(self) -> None:
-        """End the thread once it has nothing to do."""
+        """End the thread as soon as it has no call to run."""
         if self._thread is not None:
             self._thread.calls.put(None)
 
     def _count(self, fault: BotFault) -> None:
         self._faults += 1
         if self._metrics is not None:
-            self._metrics.failed(self._bot, fault.kind)
+            self._metrics.count_fault(self._bot, fault.kind)
 
     async def _run(self, call: Callable[[], T], purpose: str) -> T:
-        """Return what a call returns in the bot's thread. Raise BotFault."""
-        if self._thread is not None and self._thread.abandoned:
+        """Return the result of a call in the bot's thread. Raise BotFault."""
+        if self._thread is not None and self._thread.is_abandoned:
             if self._thread.is_alive():
                 raise BotFault("late", f"{self._bot} has not returned from an earlier call")
             self._thread = None
         if self._thread is None:
             self._thread = BotThread(self._bot)
             self._thread.start()
-        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._thread.calls.put(partial(_answer, call, answer))
+        result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._thread.calls.put(partial(_call_and_settle, call, result))
         try:
-            await asyncio.wait([answer], timeout=self._tolerance.seconds)
+            await asyncio.wait([result], timeout=self._tolerance.seconds)
         finally:
-            if answer.cancel():  # which does nothing to one that has come
+            if result.cancel():  # False if the result has come
                 self._thread.abandon()
-        if answer.cancelled():
+        if result.cancelled():
             raise BotFault("late", f"{self._bot} took longer than {self._tolerance.seconds:g} s {purpose}")
-        return answer.result()
+        return result.result()
 
 
-def _timed(bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> tuple[Move, float]:
-    begun = time.perf_counter()
-    return ask(bot, view, moves, moves_made), time.perf_counter() - begun
+def _ask_timed(bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> tuple[Move, float]:
+    start = time.perf_counter()
+    return ask_bot(bot, view, moves, moves_made), time.perf_counter() - start
 
 
-def _answer(call: Callable[[], T], answer: asyncio.Future[T]) -> None:
-    """Run a call and give its outcome to the event loop that waits for it."""
+def _call_and_settle(call: Callable[[], T], result: asyncio.Future[T]) -> None:
+    """Run a call and pass its outcome to the event loop that waits for it."""
     settle: Callable[[], None]
     try:
-        settle = partial(answer.set_result, call())
+        settle = partial(result.set_result, call())
     except BotFault as fault:
-        settle = partial(answer.set_exception, fault)
-    except KeyboardInterrupt as error:  # the bot's own: signals reach the main thread alone
-        settle = partial(answer.set_exception, BotFault("error", f"the bot raised {error!r}", error))
+        settle = partial(result.set_exception, fault)
+    except KeyboardInterrupt as error:  # raised by the bot: signals reach the main thread alone
+        settle = partial(result.set_exception, BotFault("error", f"the bot raised {error!r}", error))
     with contextlib.suppress(RuntimeError):  # the loop is closed
-        answer.get_loop().call_soon_threadsafe(_unless_done, answer, settle)
-
-
-def _unless_done(answer: asyncio.Future[T], settle: Callable[[], None]) -> None:
-    if not answer.done():
-        settle()
+        result.get_loop().call_soon_threadsafe(lambda: None if result.done() else settle())

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from buraco.v1 import table_pb2
 from buraco_bots import fleet as fleet_module
 from buraco_bots.bot import BotFactory
+from buraco_bots.bot_threads import overdue_threads
 from buraco_bots.fleet import MAX_OVERDUE, Fleet, Limits
 from buraco_bots.fleet_command import fleet as fleet_command
 from buraco_bots.fleet_metrics import FleetMetrics
@@ -27,7 +28,7 @@ from buraco_bots.local_server import RunningServer
 from buraco_bots.player import play_seat
 from buraco_bots.random_bot import RandomBot
 from buraco_bots.scraping import scrape
-from buraco_bots.thinking import Tolerance, overdue
+from buraco_bots.thinking import Tolerance
 from buraco_client import BuracoClient
 from buraco_rules import Move, View
 
@@ -40,8 +41,8 @@ EAGER = Limits(seats=4, courtesy=0.0, waiting=60.0, grace=10.0)
 
 @pytest.fixture(autouse=True)
 async def no_other_table(client: BuracoClient, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """A fleet takes any seat it finds, so nobody else's table may wait while it is tested; and it looks often."""
-    monkeypatch.setattr(fleet_module, "LOOK_EVERY", 0.02)
+    """A fleet takes any seat it finds, so no other table may wait while it is tested; and it searches often."""
+    monkeypatch.setattr(fleet_module, "SEARCH_INTERVAL", 0.02)
     yield
     async for table in client.list_tables():
         if table.state != table_pb2.TABLE_STATE_FINISHED:
@@ -57,7 +58,7 @@ async def running(
     bots: Sequence[tuple[str, BotFactory]] = GREEDY,
     metrics: FleetMetrics | None = None,
 ) -> AsyncIterator[Fleet]:
-    """A fleet at work, told to stop at the end."""
+    """A running fleet, which stops at the end."""
     fleet, stop = Fleet(client, bots, limits, metrics), asyncio.Event()
     task = asyncio.create_task(fleet.run(stop))
     try:
@@ -120,10 +121,10 @@ async def test_what_a_fleet_counts(client: BuracoClient) -> None:
 async def test_metrics_are_served() -> None:
     """The metrics of a fleet can be scraped for as long as they are served; a taken port is an error."""
     metrics = FleetMetrics()
-    metrics.thought("greedy", 0.01)
-    with metrics.served("127.0.0.1", 0) as port:
+    metrics.observe_choice("greedy", 0.01)
+    with metrics.serve("127.0.0.1", 0) as port:
         assert (await asyncio.to_thread(scrape, f"127.0.0.1:{port}"))["buraco_bot_think_seconds_count"] == 1
-        with pytest.raises(OSError, match="in use"), metrics.served("127.0.0.1", port):
+        with pytest.raises(OSError, match="in use"), metrics.serve("127.0.0.1", port):
             pass
         taken = CliRunner().invoke(fleet_command, ["--server", "127.0.0.1:1", "--metrics-port", str(port)])
     assert taken.exit_code == 1
@@ -142,7 +143,7 @@ async def test_plays_with_people(client: BuracoClient) -> None:
 
 
 async def test_limit(client: BuracoClient) -> None:
-    """No more seats are held than the limit says; those of a table that waits are given back at the end."""
+    """No more seats are held than the limit allows; those of a table that waits are given back at the end."""
     table = await client.create_table("buraco-plus-classic", 4, target_score=0)
     async with running(client, Limits(2, 0.0, 60.0, 10.0)) as fleet:
         await until(client, table.id, ["greedy", "greedy", "", ""])
@@ -164,7 +165,7 @@ async def test_courtesy(client: BuracoClient) -> None:
 
 
 async def test_match_that_never_starts(client: BuracoClient) -> None:
-    """A bot gives its seat back where no match starts, and does not sit down there again at once."""
+    """A bot gives its seat back if no match starts, and does not take another there at once."""
     table = await client.create_table("buraco-plus-classic", 4, target_score=0)
     async with running(client, Limits(1, 0.0, 1.0, 10.0)):
         await until(client, table.id, ["greedy", "", "", ""])
@@ -186,7 +187,7 @@ async def test_takes_over(client: BuracoClient) -> None:
 
 
 async def test_leaves_running_match_after_grace(client: BuracoClient) -> None:
-    """Told to stop, a fleet waits for a running match as long as it may, and then gives its seat back."""
+    """A fleet that stops waits for a running match as long as it may, and then gives its seat back."""
     table = await client.create_table("buraco-plus-classic", 2, target_score=0)
     await client.join_table(table.id, "idle", seat=0)
     async with running(client, Limits(1, 0.0, 60.0, 0.1)):
@@ -231,13 +232,13 @@ async def test_bot_that_hangs_too_often(client: BuracoClient, caplog: pytest.Log
 
     hasty = Limits(40, 0.0, 60.0, 0.0, Tolerance(0.02))
     async with running(client, hasty, [("hangs", Hangs)]):
-        while len(overdue("hangs")) < MAX_OVERDUE:
+        while len(overdue_threads("hangs")) < MAX_OVERDUE:
             table = await client.create_table("buraco-plus-classic", 2, target_score=0)
             await asyncio.to_thread(wait_for_log, caplog, rf"hangs at seat . of table {table.id}: leaving")
     assert f"hangs takes no more seats while {MAX_OVERDUE} of its calls have not returned" in caplog.text
     await seated("random", [("hangs", Hangs), ("random", RandomBot)])
     release.set()
-    for thread in overdue("hangs"):
+    for thread in overdue_threads("hangs"):
         await asyncio.to_thread(thread.join, PATIENCE)
     await seated("hangs", [("hangs", Hangs)])
 
@@ -251,7 +252,7 @@ def wait_for_log(caplog: pytest.LogCaptureFixture, pattern: str) -> None:
 
 
 def test_command_stops(server: RunningServer) -> None:
-    """`buraco fleet` sits down, says so, and on SIGTERM stands up and ends with exit code 0."""
+    """`buraco fleet` takes a seat, logs it, and on SIGTERM gives it back and ends with exit code 0."""
     with subprocess.Popen(
         [BURACO, "fleet", "--server", server.address, "--seats-limit", "1", "--courtesy", "0"],
         stderr=subprocess.PIPE,

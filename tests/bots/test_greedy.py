@@ -74,7 +74,7 @@ def test_closed_pile() -> None:
 
 
 def test_lays_off_naturals() -> None:
-    """Naturals that fit a meld of one's own are laid off, whatever else the hand holds."""
+    """Naturals that fit a meld of the own side are laid off, whatever else the hand holds."""
     deal = position(CLASSIC, hand="9h 4h Kd Qs 3c As 8d", melds=["5h 6h 7h 8h"])
     assert laid(turn(deal)) == sorted(parse_cards("9h 4h"))
 
@@ -162,7 +162,7 @@ def test_discards_what_helps_least() -> None:
 
 
 def test_keeps_pairs() -> None:
-    """A lone card goes before one that has company in the hand."""
+    """A lone card is discarded before one of a pair or a start of a run."""
     deal = position(CLASSIC, hand="9h 9c 5d 6d Ks Jh Jc 3s 3c")
     assert turn(deal)[-1] == discard("Ks")
 

@@ -199,7 +199,7 @@ def test_match_goes_on(folder: Path, bot: str) -> None:
     assert process.returncode == 0, errors
     (deal,) = json.loads(output)["deals"]
     lines = {line["kind"] for line in deal["sides"][0]["lines"]}
-    assert lines <= {"hand", "no_pot"}, "whoever only draws and discards has no melds"
+    assert lines <= {"hand", "no_pot"}, "a seat that only draws and discards has no melds"
     warnings = re.findall(rf"^{bot} 0: its turn is finished by plain moves: ", errors, re.MULTILINE)
     assert len(warnings) in ((deal["turns"] + 1) // 2, deal["turns"] // 2)
     assert "Traceback" not in errors
@@ -274,7 +274,7 @@ def test_match_stops_by_ctrl_c_in_a_terminal(folder: Path) -> None:
             server = server_of(folder)
             os.write(ours, b"\x03")
             shown = b""
-            with contextlib.suppress(OSError):  # how the other end of a terminal is told that this one is closed
+            with contextlib.suppress(OSError):  # how the other end of a terminal learns that this one is closed
                 while chunk := os.read(ours, 65536):
                     shown += chunk
             assert process.wait(PATIENCE) == 130

@@ -14,7 +14,7 @@ from buraco_bots.arena import bot_random
 from buraco_bots.arena import play_match as play_in_process
 from buraco_bots.bot import BotFault
 from buraco_bots.greedy import GreedyBot
-from buraco_bots.match import Audience, Contest, play_match
+from buraco_bots.match import MatchSetup, play_match
 from buraco_bots.player import play_seat
 from buraco_bots.random_bot import RandomBot
 from buraco_bots.report import RecordWrong, replay
@@ -24,8 +24,6 @@ from tests.service.table_server import serving
 
 PATIENCE = 60.0
 """Seconds, on a slow machine, for what should take one."""
-
-NOBODY = Audience(lambda table: None, lambda update: None)
 
 
 class Broken:
@@ -45,7 +43,7 @@ class Broken:
 async def test_same_as_in_process(client: BuracoClient, rules: RuleSet) -> None:
     """A match over gRPC is card for card the match that the arena plays with the same seed, in every rule set."""
     bots = (GreedyBot, RandomBot)
-    report = await play_match(client, Contest(("greedy", "random"), bots, rules.id, 0, "twice"), NOBODY)
+    report = await play_match(client, MatchSetup(("greedy", "random"), bots, rules.id, 0, "twice"))
     played = play_in_process(rules, bots, "twice", 0)
     assert [(deal.end, deal.moves) for deal in report.deals] == [(deal.deal, deal.moves) for deal in played.deals]
     assert (report.winner, report.totals) == (played.winner, played.scores)
@@ -55,10 +53,10 @@ async def test_four_seats_to_the_usual_target(client: BuracoClient) -> None:
     """A match of four goes over several deals to the target that is usual for the rule set."""
     names = ("greedy", "random", "greedy", "random")
     factories = (GreedyBot, RandomBot, GreedyBot, RandomBot)
-    contest = Contest(names, factories, "buraco-plus-classic", None, "four")
+    setup = MatchSetup(names, factories, "buraco-plus-classic", None, "four")
     began: list[table_pb2.Table] = []
     seen: list[PlayUpdate] = []
-    report = await play_match(client, contest, Audience(began.append, seen.append))
+    report = await play_match(client, setup, began.append, seen.append)
     assert report.target == 2005
     assert len(report.deals) > 1
     assert report.winner == 0
@@ -69,7 +67,7 @@ async def test_four_seats_to_the_usual_target(client: BuracoClient) -> None:
 
 
 async def test_old_connections(tmp_path: Path) -> None:
-    """Connections and streams that are exchanged for new ones disturb no match, and whoever watches misses nothing."""
+    """Connections and streams that are exchanged for new ones disturb no match, and a watch misses nothing."""
     bots = (GreedyBot, RandomBot)
     watches: list[asyncio.Task[list[int | None]]] = []
     async with (
@@ -81,8 +79,8 @@ async def test_old_connections(tmp_path: Path) -> None:
             async with client.watch(table_id) as watch:
                 return [watch.revision async for _ in watch]
 
-        audience = Audience(lambda table: watches.append(asyncio.create_task(revisions(table.id))), lambda update: None)
-        report = await play_match(client, Contest(("greedy", "random"), bots, "closed", 2000, "old"), audience)
+        setup = MatchSetup(("greedy", "random"), bots, "closed", 2000, "old")
+        report = await play_match(client, setup, lambda table: watches.append(asyncio.create_task(revisions(table.id))))
         seen = await watches[0]
         newest = (await client.get_table(report.table_id)).revision
         method = partial(replica.metrics.method, service="buraco.v1.TableService")
@@ -95,13 +93,13 @@ async def test_old_connections(tmp_path: Path) -> None:
 
 async def test_broken_bot(client: BuracoClient) -> None:
     """A bot that fails ends the match with its own error, whatever becomes of the other players."""
-    contest = Contest(("broken", "random"), (Broken, RandomBot), "open", 0, "broken")
+    setup = MatchSetup(("broken", "random"), (Broken, RandomBot), "open", 0, "broken")
     with pytest.raises(BotFault, match="Broken failed: LookupError: out of ideas"):
-        await play_match(client, contest, NOBODY)
+        await play_match(client, setup)
 
 
 async def test_slow_bot(client: BuracoClient) -> None:
-    """A bot that takes long holds up nobody else: others play while it thinks."""
+    """A bot that takes long delays no other: they play while it thinks."""
     elsewhere = threading.Event()
 
     class Absorbed:
@@ -112,18 +110,18 @@ async def test_slow_bot(client: BuracoClient) -> None:
             assert elsewhere.wait(PATIENCE), "nobody else could play"
             return moves[-1]
 
-    slow = Contest(("absorbed", "absorbed"), (Absorbed, Absorbed), "buraco-plus-classic", 0, "slow")
-    quick = Contest(("random", "random"), (RandomBot, RandomBot), "buraco-plus-classic", 0, "quick")
-    playing = asyncio.create_task(play_match(client, slow, NOBODY))
+    slow = MatchSetup(("absorbed", "absorbed"), (Absorbed, Absorbed), "buraco-plus-classic", 0, "slow")
+    quick = MatchSetup(("random", "random"), (RandomBot, RandomBot), "buraco-plus-classic", 0, "quick")
+    playing = asyncio.create_task(play_match(client, slow))
     try:
-        assert (await play_match(client, quick, NOBODY)).deals
+        assert (await play_match(client, quick)).deals
     finally:
         elsewhere.set()
     assert (await playing).deals
 
 
 async def test_player_left(client: BuracoClient) -> None:
-    """A player whose opponent leaves in the middle goes on with whoever takes the seat over."""
+    """A player whose opponent leaves in the middle goes on with the one who takes the seat over."""
     table = await client.create_table("buraco-plus-classic", 2, target_score=0, seed=b"l" * 32)
     first, second = [await client.join_table(table.id, name) for name in ("stays", "leaves")]
     playing = asyncio.create_task(play_seat(first, GreedyBot(bot_random("l", 0))))
@@ -145,8 +143,8 @@ async def test_player_left(client: BuracoClient) -> None:
 
 async def test_records_are_checked(client: BuracoClient) -> None:
     """A record that does not play to the result it states is found out."""
-    contest = Contest(("random", "random"), (RandomBot, RandomBot), "closed", 0, "checked")
-    report = await play_match(client, contest, NOBODY)
+    setup = MatchSetup(("random", "random"), (RandomBot, RandomBot), "closed", 0, "checked")
+    report = await play_match(client, setup)
     (record,) = [record async for record in client.get_record(report.table_id)]
     assert replay(record).end == report.deals[0].end
     assert record.commitment == hashlib.sha256(record.server_seed).digest()
@@ -169,7 +167,7 @@ async def test_records_are_checked(client: BuracoClient) -> None:
             del copy.moves[-1]
         return copy
 
-    for change, said in {
+    for change, message in {
         "score": "points: the deal counts",
         "match score": "but plays to",
         "seed": "seed: .* mixed with",
@@ -178,5 +176,5 @@ async def test_records_are_checked(client: BuracoClient) -> None:
         "move": "seat 0 has the turn, not 1",
         "end": "the deal is not over with its last move",
     }.items():
-        with pytest.raises(RecordWrong, match=said):
+        with pytest.raises(RecordWrong, match=message):
             replay(forged(change))

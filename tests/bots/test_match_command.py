@@ -158,7 +158,7 @@ def test_terminal() -> None:
             while chunk := os.read(ours, 65536):
                 shown += chunk
         except OSError:
-            pass  # how the other end of a terminal is told that this one is closed
+            pass  # how the other end of a terminal learns that this one is closed
         os.close(ours)
         assert process.wait(TIMEOUT) == 0
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
@@ -197,7 +197,7 @@ def test_seats(server: RunningServer, arguments: list[str], bots: list[str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--bots", "greedy,clever"], "there is no bot 'clever': known are greedy, random"),
         (["--bots", "greedy,,random"], "a name is missing"),
@@ -209,11 +209,11 @@ def test_seats(server: RunningServer, arguments: list[str], bots: list[str]) -> 
         (["--target", "lots"], "'lots' is not a valid integer"),
     ],
 )
-def test_misused(arguments: list[str], said: str) -> None:
+def test_misused(arguments: list[str], message: str) -> None:
     """Bad usage is answered with what there is, and exit code 2."""
     result = CliRunner().invoke(match, arguments)
     assert result.exit_code == 2
-    assert said in " ".join(result.output.split())
+    assert message in " ".join(result.output.split())
 
 
 def test_rule_set_unknown_to_the_server(server: RunningServer) -> None:
@@ -236,7 +236,7 @@ def test_no_server() -> None:
 
 
 def test_server_does_not_start(tmp_path: Path) -> None:
-    """A server that does not start is a clear message with what it said, and exit code 1."""
+    """A server that does not start is a clear message with its last lines, and exit code 1."""
     # The server's process finds this module first, and so cannot even be imported.
     (tmp_path / "buraco_service").mkdir()
     (tmp_path / "buraco_service" / "__init__.py").write_text("")
@@ -256,7 +256,7 @@ def test_server_does_not_start(tmp_path: Path) -> None:
 
 
 def test_broken_bot(tmp_path: Path) -> None:
-    """A bot of one's own that fails is named with its error and its line, and all that was started is stopped."""
+    """A bot that fails is named with its error and its line, and all that was started is stopped."""
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     (tmp_path / "my_bots.py").write_text(

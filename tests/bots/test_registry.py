@@ -15,12 +15,12 @@ from buraco_bots.random_bot import RandomBot
 @pytest.mark.parametrize(("name", "bot"), [("random", RandomBot), ("greedy", GreedyBot)])
 def test_built_in(name: str, bot: type) -> None:
     """The built-in bots are found by name and made of a generator."""
-    assert isinstance(registry.load(name)(random.Random(1)), bot)
+    assert isinstance(registry.load_factory(name)(random.Random(1)), bot)
 
 
 def test_address() -> None:
     """A class is found by its address, without being registered."""
-    assert registry.load("buraco_bots.random_bot:RandomBot") is RandomBot
+    assert registry.load_factory("buraco_bots.random_bot:RandomBot") is RandomBot
 
 
 def test_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (tmp_path / "bot_in_the_making.py").write_text("class Mine:\n    def __init__(self, random): ...\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    assert type(registry.load("bot_in_the_making:Mine")(random.Random(1))).__name__ == "Mine"
+    assert type(registry.load_factory("bot_in_the_making:Mine")(random.Random(1))).__name__ == "Mine"
 
 
 def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,26 +39,26 @@ def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
         importlib.metadata.EntryPoint("greedy", "buraco_bots.random_bot:RandomBot", group),
     ]
     monkeypatch.setattr(registry, "entry_points", lambda *, group: added if group == registry.ENTRY_POINTS else [])
-    assert list(registry.addresses()) == ["greedy", "mine", "random"]
-    assert registry.load("mine") is RandomBot
-    assert registry.load("greedy") is GreedyBot
+    assert list(registry.list_addresses()) == ["greedy", "mine", "random"]
+    assert registry.load_factory("mine") is RandomBot
+    assert registry.load_factory("greedy") is GreedyBot
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("clever", "known are greedy, random"),
         ("", "known are greedy, random"),
         ("no_such_module:Bot", "No module named 'no_such_module'"),
         (":Bot", "known are greedy, random"),
         ("..up:Bot", "relative"),
-        ("buraco_bots.bot:Nobody", "'Nobody' in 'buraco_bots.bot' is nothing that makes bots"),
+        ("buraco_bots.bot:Nobody", "'Nobody' in 'buraco_bots.bot' does not make bots"),
     ],
 )
-def test_unknown(name: str, said: str) -> None:
+def test_unknown(name: str, message: str) -> None:
     """What is no bot is refused with what there is, or with what is wrong about the address."""
-    with pytest.raises(registry.UnknownBot, match=f"there is no bot '{name}': .*{said}"):
-        registry.load(name)
+    with pytest.raises(registry.UnknownBot, match=f"there is no bot '{name}': .*{message}"):
+        registry.load_factory(name)
 
 
 def test_player_names() -> None:

@@ -7,9 +7,10 @@ from random import Random
 
 import pytest
 
-from buraco_bots.bot import Bot, BotFault, plain_move
+from buraco_bots.bot import Bot, BotFault, choose_plain_move
+from buraco_bots.bot_threads import BotThread, overdue_threads
 from buraco_bots.fleet_metrics import FleetMetrics
-from buraco_bots.thinking import BotThread, Thinker, Tolerance, overdue
+from buraco_bots.thinking import Thinker, Tolerance
 from buraco_rules import Discard, Move, View, legal_moves, view_of
 from tests.rules.positions import CLASSIC, position
 
@@ -47,9 +48,9 @@ class Raises:
 def no_thread_left() -> Iterator[None]:
     """No test leaves a thread to the next."""
     yield
-    for thread in overdue():
+    for thread in overdue_threads():
         thread.join(PATIENCE)
-    assert not overdue()
+    assert not overdue_threads()
 
 
 def thinker(seconds: float, faults: float = 0, metrics: FleetMetrics | None = None) -> Thinker:
@@ -59,7 +60,7 @@ def thinker(seconds: float, faults: float = 0, metrics: FleetMetrics | None = No
 
 async def until_ended() -> None:
     """Wait until no abandoned thread runs any more."""
-    for thread in overdue():
+    for thread in overdue_threads():
         await asyncio.to_thread(thread.join, PATIENCE)
 
 
@@ -76,9 +77,9 @@ async def test_late() -> None:
 async def test_not_asked_while_it_hangs() -> None:
     """A bot that hangs is not asked a second time beside that, but again once it has returned."""
     bot, one = Absorbed(), thinker(AT_ONCE, faults=3)
-    assert await one.choose(bot, VIEW, MOVES, 0) == plain_move(MOVES) != KING
-    assert await one.choose(bot, NEXT_TURN, MOVES, 0) == plain_move(MOVES)
-    assert (bot.asked, len(overdue("mine")), len(overdue("other"))) == (1, 1, 0)
+    assert await one.choose(bot, VIEW, MOVES, 0) == choose_plain_move(MOVES) != KING
+    assert await one.choose(bot, NEXT_TURN, MOVES, 0) == choose_plain_move(MOVES)
+    assert (bot.asked, len(overdue_threads("mine")), len(overdue_threads("other"))) == (1, 1, 0)
     bot.released.set()
     await until_ended()
     await one.choose(bot, VIEW._replace(turn_number=VIEW.turn_number + 4), MOVES, 0)
@@ -90,8 +91,8 @@ async def test_turn_is_finished(caplog: pytest.LogCaptureFixture) -> None:
     """The whole turn of a fault that is tolerated is finished by plain moves, and one fault more ends its play."""
     metrics = FleetMetrics()
     one = thinker(PATIENCE, faults=1, metrics=metrics)
-    assert await one.choose(Raises(), VIEW, MOVES, 0) == plain_move(MOVES)
-    assert await one.choose(Raises(), VIEW, MOVES, 1) == plain_move(MOVES)
+    assert await one.choose(Raises(), VIEW, MOVES, 0) == choose_plain_move(MOVES)
+    assert await one.choose(Raises(), VIEW, MOVES, 1) == choose_plain_move(MOVES)
     with pytest.raises(BotFault, match="Raises failed: LookupError"):
         await one.choose(Raises(), NEXT_TURN, MOVES, 0)
     one.close()
@@ -131,14 +132,14 @@ async def test_made_in_time() -> None:
 
 
 async def test_nobody_waits() -> None:
-    """A choice for which nobody waits any more is abandoned, too."""
+    """A choice is also abandoned when the task that waits for it is cancelled."""
     bot = Absorbed()
     asking = asyncio.create_task(thinker(PATIENCE).choose(bot, VIEW, MOVES, 0))
     assert await asyncio.to_thread(bot.began.wait, PATIENCE)
     asking.cancel()
     await asyncio.wait([asking])
     assert asking.cancelled()
-    assert len(overdue("mine")) == 1
+    assert len(overdue_threads("mine")) == 1
     bot.released.set()
 
 

@@ -40,7 +40,7 @@ class Table:
         return request.submit.request_id or request.undo.request_id
 
     def stream(self, *updates: Message, then: Callable[[Any], Awaitable[None]] = forever) -> Step:
-        """A stream that sends the updates once it is opened, and goes on as told."""
+        """A stream that sends the updates once it is opened, and goes on as `then` does."""
 
         async def step(requests: Any, context: Any) -> None:
             await self.open(context)
@@ -58,7 +58,7 @@ class Table:
 def accepted(
     request_id: str, revision: int, *, repeat: bool = False, match_ended: bool = False
 ) -> table_service_pb2.PlayAnswer:
-    """The moves stand. What they did comes with it, unless it was told before and this is a repeat."""
+    """The moves were played. Their events come with the answer, unless it is a repeat."""
     did = [] if repeat else events(revision, match_ended=match_ended).events
     return table_service_pb2.PlayAnswer(
         request_id=request_id, accepted=table_service_pb2.PlayAccepted(revision=revision, events=did)
@@ -66,14 +66,14 @@ def accepted(
 
 
 def refused(request_id: str, code: grpc.StatusCode, reason: str) -> table_service_pb2.PlayAnswer:
-    """The moves do not stand."""
+    """The moves were refused."""
     error = table_service_pb2.PlayError(code=code.value[0], reason=reason)
     return table_service_pb2.PlayAnswer(request_id=request_id, error=error)
 
 
 async def unavailable(context: Any) -> None:
     """The stream breaks."""
-    await context.abort(CODE.UNAVAILABLE, "gone")
+    await context.abort(CODE.UNAVAILABLE, "unavailable")
 
 
 async def take(session: PlaySession, count: int) -> list[PlayUpdate]:

@@ -1,4 +1,4 @@
-"""A service on loopback that does what a test tells it, call by call."""
+"""A service on loopback that follows the script of a test, call by call."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Step = Callable[[Any, Any], Awaitable[Any]]
 
 
 class Script:
-    """Answers each call of a method with the next step laid out for it, and keeps what it received."""
+    """Answers each call of a method with the next step for it, and stores what it received."""
 
     def __init__(self) -> None:
         self.steps: dict[str, deque[Step]] = defaultdict(deque)
@@ -37,7 +37,7 @@ class Script:
         self.metadata: dict[str, list[dict[str, str | bytes]]] = defaultdict(list)
 
     def on(self, method: str, *steps: Step | Message) -> None:
-        """Lays out what the next calls of the method do; a message is the answer itself."""
+        """Add what the next calls of the method do; a message is the answer itself."""
         self.steps[method].extend(step if callable(step) else answer(step) for step in steps)
 
     def left(self, method: str) -> int:
@@ -71,8 +71,8 @@ class Script:
             (False, True): grpc.unary_stream_rpc_method_handler,
             (True, True): grpc.stream_stream_rpc_method_handler,
         }[method.client_streaming, method.server_streaming]
-        asked: Any = message_factory.GetMessageClass(method.input_type)
-        return kind(handle, asked.FromString, lambda message: message.SerializeToString())
+        request_class: Any = message_factory.GetMessageClass(method.input_type)
+        return kind(handle, request_class.FromString, lambda message: message.SerializeToString())
 
 
 class Service:
@@ -110,7 +110,7 @@ class Service:
 
 
 def answer(message: Message) -> Step:
-    """Answers with the message."""
+    """Answer with the message."""
 
     async def step(request: Any, context: Any) -> Message:
         return message
@@ -129,7 +129,7 @@ def rich_status(
 
 
 def refuse(code: grpc.StatusCode, reason: str, *details: Message, **metadata: str) -> Step:
-    """Ends the call as the service does: an ErrorInfo first, further details behind it."""
+    """End the call as the service does: an ErrorInfo first, then further details."""
     info = error_details_pb2.ErrorInfo(reason=reason, domain="buraco", metadata=metadata)
 
     async def step(request: Any, context: Any) -> None:
@@ -138,8 +138,8 @@ def refuse(code: grpc.StatusCode, reason: str, *details: Message, **metadata: st
     return step
 
 
-def away() -> Step:
-    """The store is away."""
+def unavailable_store() -> Step:
+    """The store is unavailable."""
     return refuse(grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
 
 
@@ -212,7 +212,7 @@ _FIELDS = {
 
 
 async def send(context: Any, *updates: Message) -> None:
-    """Writes updates to a watch or play stream, whichever it is."""
+    """Write updates to a watch or play stream."""
     for update in updates:
         # On the wire the updates that both streams have are the same.
         message: Any = table_service_pb2.PlayTableResponse

@@ -18,7 +18,7 @@ from buraco_client import (
     Unavailable,
 )
 from tests.client.conftest import PATIENCE
-from tests.client.scripted import Service, away, forever, refuse, retry_info, stale
+from tests.client.scripted import Service, forever, refuse, retry_info, stale, unavailable_store
 
 if TYPE_CHECKING:
     from tests.client.scripted import Script
@@ -29,9 +29,9 @@ DRAW = move_pb2.Move(draw_stock=move_pb2.DrawStock())
 
 
 async def test_mutating_call_is_repeated_with_its_request_id(client: BuracoClient, script: Script) -> None:
-    """While the store is away a submit is sent again, the very same request, until it is answered."""
-    script.on("SubmitMoves", away(), away(), SUBMITTED)
-    assert await client.seat("t", 0, "token").submit([DRAW], 7) == SUBMITTED
+    """While the store is unavailable the same submit is sent again until it is answered."""
+    script.on("SubmitMoves", unavailable_store(), unavailable_store(), SUBMITTED)
+    assert await client.restore_seat("t", 0, "token").submit([DRAW], 7) == SUBMITTED
     sent = script.requests["SubmitMoves"]
     assert len(sent) == 3
     assert sent[0] == sent[1] == sent[2]
@@ -42,7 +42,7 @@ async def test_mutating_call_is_repeated_with_its_request_id(client: BuracoClien
 async def test_every_call_has_a_request_id_of_its_own(client: BuracoClient, script: Script) -> None:
     """Two submits of the same moves are two submits."""
     script.on("SubmitMoves", SUBMITTED, SUBMITTED)
-    seat = client.seat("t", 0, "token")
+    seat = client.restore_seat("t", 0, "token")
     await seat.submit([DRAW])
     await seat.submit([DRAW])
     first, second = script.requests["SubmitMoves"]
@@ -64,8 +64,8 @@ async def test_callers_request_id_is_sent(client: BuracoClient, script: Script) 
 
 
 async def test_reads_are_repeated(client: BuracoClient, script: Script) -> None:
-    """A read is sent again while the service is away."""
-    script.on("GetTable", away(), table_service_pb2.GetTableResponse(table=table_pb2.Table(id="t")))
+    """A read is sent again while the service is unavailable."""
+    script.on("GetTable", unavailable_store(), table_service_pb2.GetTableResponse(table=table_pb2.Table(id="t")))
     assert (await client.get_table("t")).id == "t"
 
 
@@ -78,7 +78,7 @@ async def test_calls_that_the_server_cancels_are_repeated(
         await context.abort(grpc.StatusCode.CANCELLED)
 
     script.on("SubmitMoves", too_late, SUBMITTED)
-    assert await client.seat("t", 0, "token").submit([DRAW], 7) == SUBMITTED
+    assert await client.restore_seat("t", 0, "token").submit([DRAW], 7) == SUBMITTED
     first, second = script.requests["SubmitMoves"]
     assert first == second
     script.on("GetTable", *[too_late] * 3)
@@ -92,7 +92,7 @@ async def test_calls_that_the_server_cancels_are_repeated(
 async def test_calls_that_the_caller_cancels_are_not_repeated(
     client: BuracoClient, service: Service, script: Script
 ) -> None:
-    """Whoever cancels the task of a call, or closes the client under it, has cancelled it for good."""
+    """A call whose task is cancelled, or whose client is closed, is not sent again."""
     for end in ("cancel", "close"):
         asked = asyncio.Event()
 
@@ -114,10 +114,10 @@ async def test_calls_that_the_caller_cancels_are_not_repeated(
 
 
 async def test_refusals_are_not_repeated(client: BuracoClient, script: Script) -> None:
-    """What the service decided stands: a broken rule is raised at once, with the call's request id."""
+    """A decision of the service is final: a broken rule is raised at once, with the call's request id."""
     script.on("SubmitMoves", refuse(grpc.StatusCode.FAILED_PRECONDITION, "GAP"), SUBMITTED)
     with pytest.raises(RuleBroken) as caught:
-        await client.seat("t", 0, "token").submit([DRAW])
+        await client.restore_seat("t", 0, "token").submit([DRAW])
     assert script.left("SubmitMoves") == 1
     assert caught.value.request_id == script.requests["SubmitMoves"][0].request_id
 
@@ -139,7 +139,7 @@ async def test_deadline_reaches_the_service(service: Service, script: Script) ->
 
 
 class ThreeTries(Backoff):
-    """Waits in vain after the third failure: no deadline is that long."""
+    """Waits too long after the third failure for any deadline."""
 
     def delay(self, failures: int) -> float:
         return 0.01 if failures < 3 else 3600.0
@@ -156,7 +156,7 @@ async def test_tries_share_one_deadline(service: Service, script: Script, clock:
 
     async def step(request: Any, context: Any) -> None:
         left.append(context.time_remaining())
-        await away()(request, context)
+        await unavailable_store()(request, context)
 
     script.on("GetTable", step, step, step, step)
     async with BuracoClient(service.target, backoff=Late()) as client:
@@ -168,7 +168,7 @@ async def test_tries_share_one_deadline(service: Service, script: Script, clock:
 
 
 async def test_call_waits_for_a_service_that_is_not_there_yet(script: Script) -> None:
-    """A call that finds nobody at the address succeeds when the service comes up within the deadline."""
+    """A call that finds no service at the address succeeds when the service comes up within the deadline."""
     failed = asyncio.Event()
 
     class Noted(Backoff):
@@ -188,7 +188,7 @@ async def test_call_waits_for_a_service_that_is_not_there_yet(script: Script) ->
 
 
 async def test_nobody_there_is_unavailable(script: Script) -> None:
-    """Where nothing listens the error says unavailable, and not only that time ran out."""
+    """If nothing listens the error is Unavailable, not DeadlineExceeded."""
     service = Service(script)
     await service.start()
     await service.stop()
@@ -210,7 +210,7 @@ async def test_limit_is_waited_for(client: BuracoClient, script: Script) -> None
 
 
 async def test_limit_beyond_the_deadline_is_raised_at_once(client: BuracoClient, script: Script) -> None:
-    """Waiting for what cannot come in time is the caller's decision, who is told how long it takes."""
+    """If the service asks for more time than is left, the error comes at once with that time."""
     script.on("CreateTable", refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_REACHED", retry_info(3600.0)))
     with pytest.raises(LimitReached) as caught:
         await client.create_table("classic", 4)
@@ -218,24 +218,24 @@ async def test_limit_beyond_the_deadline_is_raised_at_once(client: BuracoClient,
 
 
 async def test_limit_without_a_time_is_raised(client: BuracoClient, script: Script) -> None:
-    """Without a time to wait for there is nothing to wait for."""
+    """A limit without a time is raised at once."""
     script.on("CreateTable", refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_REACHED"))
     with pytest.raises(LimitReached):
         await client.create_table("classic", 4)
 
 
 async def test_stale_revision_is_raised(client: BuracoClient, script: Script) -> None:
-    """Moves meant for a revision that is past are the caller's to think over."""
+    """Moves chosen for an old revision are not sent again: the caller has to choose anew."""
     script.on("SubmitMoves", stale(), SUBMITTED)
     with pytest.raises(RevisionStale):
-        await client.seat("t", 0, "token").submit([DRAW], 7)
+        await client.restore_seat("t", 0, "token").submit([DRAW], 7)
     assert script.left("SubmitMoves") == 1
 
 
 async def test_lost_race_is_run_again(client: BuracoClient, script: Script) -> None:
     """A call that lost a race and was not meant for a certain revision is sent again."""
     script.on("SubmitMoves", stale(), SUBMITTED)
-    assert await client.seat("t", 0, "token").submit([DRAW]) == SUBMITTED
+    assert await client.restore_seat("t", 0, "token").submit([DRAW]) == SUBMITTED
 
 
 async def test_cancelled_call_is_cancelled_at_the_service(client: BuracoClient, script: Script) -> None:

@@ -28,8 +28,8 @@ SNAPSHOT = deal_pb2.Snapshot(seats=2)
 async def test_token_goes_with_the_calls_of_a_seat(client: BuracoClient, script: Script) -> None:
     """A seat proves itself with its token; what is public is asked for without one."""
     script.on("GetView", *[table_service_pb2.TableServiceGetViewResponse(revision=3)] * 2)
-    assert (await client.seat("t", 0, "abc").view()).revision == 3
-    assert (await client.view("t")).revision == 3
+    assert (await client.restore_seat("t", 0, "abc").get_view()).revision == 3
+    assert (await client.get_view("t")).revision == 3
     seat, public = script.metadata["GetView"]
     assert seat["authorization"] == "Bearer abc"
     assert "authorization" not in public
@@ -44,7 +44,7 @@ async def test_joined_seat_is_ready_to_play(client: BuracoClient, script: Script
     script.on("LeaveTable", table_service_pb2.LeaveTableResponse(table=table))
     seat = await client.join_table("t", "Ana", seat=3, entropy=b"dice")
     assert seat.table == table
-    assert (await seat.legal_moves()).revision == 5
+    assert (await seat.list_legal_moves()).revision == 5
     assert (await seat.undo(5)).revision == 6
     assert await seat.leave() == table
     (join,) = script.requests["JoinTable"]
@@ -59,7 +59,7 @@ async def test_joined_seat_is_ready_to_play(client: BuracoClient, script: Script
 async def test_table_is_created_by_id_or_by_house_rules(
     client: BuracoClient, script: Script, rules: str | rule_set_pb2.RuleSet
 ) -> None:
-    """Wherever rules are asked for, a preset's id and a rule set of one's own both serve."""
+    """Every argument for rules takes a preset's id or a rule set."""
     script.on("CreateTable", table_service_pb2.CreateTableResponse(table=table_pb2.Table(id="t")))
     await client.create_table(rules, 4, target_score=0, stake=10, seed=bytes(32))
     (sent,) = script.requests["CreateTable"]
@@ -144,6 +144,6 @@ async def test_request_larger_than_the_service_takes_is_refused_here(client: Bur
 
 
 def test_client_belongs_to_a_running_loop() -> None:
-    """Made outside of an event loop the client says so, instead of failing at its first call."""
+    """A client made outside of an event loop fails at once, not at its first call."""
     with pytest.raises(RuntimeError, match="no running event loop"):
         BuracoClient("127.0.0.1:1")

@@ -13,7 +13,7 @@ from buraco_client import (
     ApiKeyRejected,
     BuracoError,
     DeadlineExceeded,
-    FieldFault,
+    FieldProblem,
     InvalidRequest,
     LimitReached,
     RequestIdReused,
@@ -38,7 +38,7 @@ async def error_of(client: BuracoClient, script: Script, step: Step, timeout: fl
     """What a submit raises that the service answers so. What the client repeats takes the whole `timeout`."""
     script.on("SubmitMoves", step)
     with pytest.raises(BuracoError) as caught:
-        await client.seat("t", 0, "token").submit([], 7, timeout=timeout)
+        await client.restore_seat("t", 0, "token").submit([], 7, timeout=timeout)
     return caught.value
 
 
@@ -76,7 +76,7 @@ async def error_of(client: BuracoClient, script: Script, step: Step, timeout: fl
 async def test_condition_has_its_class(
     client: BuracoClient, script: Script, code: grpc.StatusCode, reason: str, kind: type[BuracoError]
 ) -> None:
-    """Every reason of the contract becomes an exception of its class; an unknown one is told by its code."""
+    """Every reason of the contract becomes an exception of its class; an unknown one has the class of its code."""
     repeated = code is CODE.UNAVAILABLE
     error = await error_of(client, script, refuse(code, reason, table="t"), 0.2 if repeated else 20.0)
     assert type(error) is kind
@@ -107,7 +107,7 @@ async def test_fields_at_fault_are_named(client: BuracoClient, script: Script) -
         field_violations=[{"field": "moves[0].discard.card", "description": "no card"}]
     )
     error = await error_of(client, script, refuse(CODE.INVALID_ARGUMENT, "REQUEST_INVALID", fault))
-    assert error.fields == (FieldFault("moves[0].discard.card", "no card"),)
+    assert error.fields == (FieldProblem("moves[0].discard.card", "no card"),)
 
 
 async def test_foreign_domain_is_no_reason(client: BuracoClient, script: Script) -> None:

@@ -74,15 +74,31 @@ def test_two_players_and_a_spectator_end_with_the_same_scores(server: RunningSer
 
 
 def test_rules_are_asked_without_a_table(server: RunningServer) -> None:
-    """Deal, legal moves, a move, its score, a refusal and melds come from the rules alone."""
+    """Deal, legal moves, a move, the view, the score, a refusal and melds come from the rules alone."""
     with started("ask_rules.py", server.address) as process:
         lines = finished(process).splitlines()
     assert "burraco" in lines[0]
     assert lines[1:] == [
         "legal: draw_stock",
         "events: drew",
+        "cards in the hand: 12",
         "if the deal ended now: -200 and -200",
         "seat 1: VIOLATION_NOT_YOUR_TURN",
         "[18, 19, 53]: [18, 19, 53] or [53, 18, 19]",
         "[18, 19, 26]: VIOLATION_GAP",
+    ]
+
+
+def test_a_turn_is_taken_call_by_call(server: RunningServer) -> None:
+    """Without a stream a table is found, a turn played, nothing taken back, a seat restored and another left."""
+    with started("take_turn.py", server.address) as process:
+        lines = finished(process).splitlines()
+    assert lines == [
+        "the table waits for players: True",
+        "events: drew",
+        "cards in the hand: 12",
+        "undo: VIOLATION_NOTHING_TO_UNDO",
+        "the discard is revision 5",
+        "finished deals: 0",
+        "after leaving: SEAT_NOT_YOURS",
     ]

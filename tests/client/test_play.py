@@ -28,7 +28,7 @@ async def test_seat_plays_on_one_stream(client: BuracoClient, script: Script, ta
         await forever()
 
     script.on("PlayTable", table.stream(state(3), turn(3), then=play))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await take(session, 2) == [state(3), turn(3)]
         assert await session.submit([DRAW], 3) == 4
         assert session.revision == 4
@@ -47,7 +47,7 @@ async def test_seat_plays_on_one_stream(client: BuracoClient, script: Script, ta
 async def test_turns_are_sent_only_if_asked_for(client: BuracoClient, script: Script, table: Table) -> None:
     """Who works out the legal moves itself does not have them sent."""
     script.on("PlayTable", table.stream(state(3)))
-    async with client.seat("t", 0, "abc").play(legal_moves=False) as session:
+    async with client.restore_seat("t", 0, "abc").play(legal_moves=False) as session:
         await take(session, 1)
     assert not table.opened[0].legal_moves
 
@@ -60,7 +60,7 @@ async def test_updates_wait_for_the_iteration(client: BuracoClient, script: Scri
         await forever()
 
     script.on("PlayTable", table.stream(state(3), turn(3), then=play))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await session.submit([DRAW]) == 4
         assert await take(session, 3) == [state(3), turn(3), events(4)]
 
@@ -74,7 +74,7 @@ async def test_undo_goes_over_the_stream(client: BuracoClient, script: Script, t
         await forever()
 
     script.on("PlayTable", table.stream(state(3), then=play))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await session.undo(3) == 4
         with pytest.raises(RuleBroken):
             await session.undo()
@@ -92,7 +92,7 @@ async def test_refused_submit_leaves_the_session_open(client: BuracoClient, scri
         await forever()
 
     script.on("PlayTable", table.stream(state(3), then=play))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         with pytest.raises(RuleBroken) as caught:
             await session.submit([DRAW])
         assert caught.value.request_id == table.asked[0].submit.request_id
@@ -108,7 +108,7 @@ async def test_refused_submit_leaves_the_session_open(client: BuracoClient, scri
 async def test_passing_trouble_is_sat_out(
     client: BuracoClient, script: Script, table: Table, code: grpc.StatusCode, reason: str
 ) -> None:
-    """While the store is away, or after a lost race, a submit for no certain revision is sent again as it was."""
+    """While the store is unavailable, or after a lost race, a submit without a revision is sent again unchanged."""
 
     async def play(context: Any) -> None:
         for _ in range(3):
@@ -117,7 +117,7 @@ async def test_passing_trouble_is_sat_out(
         await forever()
 
     script.on("PlayTable", table.stream(state(3), then=play))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await session.submit([DRAW]) == 4
     assert len(table.asked) == 4
     assert table.asked == [table.asked[0]] * 4
@@ -126,7 +126,7 @@ async def test_passing_trouble_is_sat_out(
 async def test_overdue_answer_can_be_asked_for_again(
     client: BuracoClient, script: Script, table: Table, clock: LoopClock
 ) -> None:
-    """After a deadline the same request id gets the answer; the one that came too late concerns nobody."""
+    """After a deadline the same request id gets the answer; the one that came too late is ignored."""
     overdue = asyncio.Event()
 
     async def late(context: Any) -> None:
@@ -141,7 +141,7 @@ async def test_overdue_answer_can_be_asked_for_again(
         await forever()
 
     script.on("PlayTable", table.stream(state(3), then=late))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         with pytest.raises(DeadlineExceeded) as caught:
             await session.submit([DRAW], timeout=10.0)
         overdue.set()
@@ -160,7 +160,7 @@ async def test_iteration_ends_with_the_match(client: BuracoClient, script: Scrip
         await forever()
 
     script.on("PlayTable", table.stream(state(3), turn(3), then=finish))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         seen = [await anext(session), await anext(session)]
         assert await session.submit([DRAW]) == 4
         seen += [update async for update in session]
@@ -171,7 +171,7 @@ async def test_finished_table_is_no_game(client: BuracoClient, script: Script, t
     """At a table that is finished already the state is all there is."""
     last = state(9, table_pb2.TABLE_STATE_FINISHED)
     script.on("PlayTable", table.stream(last))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert [update async for update in session] == [last]
 
 
@@ -184,7 +184,7 @@ async def test_submits_of_two_tasks_go_one_after_the_other(client: BuracoClient,
         await forever()
 
     script.on("PlayTable", table.stream(state(3), then=play))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         first, second = await asyncio.gather(session.submit([DRAW]), session.submit([DRAW]))
     assert (first, second) == (4, 5)
 
@@ -201,7 +201,7 @@ async def test_cancelled_submit_leaves_the_session_usable(client: BuracoClient, 
         await forever()
 
     script.on("PlayTable", table.stream(state(3), then=play))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         submit = asyncio.create_task(session.submit([DRAW]))
         await asked.wait()
         submit.cancel()
@@ -213,7 +213,7 @@ async def test_cancelled_submit_leaves_the_session_usable(client: BuracoClient, 
 
 
 async def test_closing_ends_everything(client: BuracoClient, script: Script, table: Table) -> None:
-    """Leaving the block ends the stream at the server and wakes whoever still waits on the session."""
+    """Leaving the block ends the stream at the server and wakes all that still wait for the session."""
     opened, given_up = asyncio.Event(), asyncio.Event()
 
     async def hold(context: Any) -> None:
@@ -223,7 +223,7 @@ async def test_closing_ends_everything(client: BuracoClient, script: Script, tab
         await forever()
 
     script.on("PlayTable", table.stream(state(3), then=hold))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await take(session, 1) == [state(3)]
         submit = asyncio.create_task(session.submit([DRAW]))
         step = asyncio.create_task(take(session, 1))
@@ -245,7 +245,7 @@ async def test_cancelled_player_ends_its_stream(client: BuracoClient, script: Sc
         await forever()
 
     async def player() -> None:
-        async with client.seat("t", 0, "abc").play() as session:
+        async with client.restore_seat("t", 0, "abc").play() as session:
             async for _ in session:
                 pass
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.clock import LoopClock
 
 RECONNECT = table_service_pb2.Reconnect(revision=3)
-GONE = table_service_pb2.HistoryGone(oldest_revision=9)
+HISTORY_GONE = table_service_pb2.HistoryGone(oldest_revision=9)
 
 
 async def test_unanswered_submit_is_sent_again(client: BuracoClient, script: Script, table: Table) -> None:
@@ -26,7 +26,7 @@ async def test_unanswered_submit_is_sent_again(client: BuracoClient, script: Scr
 
     async def breaks(context: Any) -> None:
         await table.ask(context)
-        await context.abort(CODE.UNAVAILABLE, "gone")
+        await context.abort(CODE.UNAVAILABLE, "unavailable")
 
     async def answers(context: Any) -> None:
         await send(context, accepted(await table.ask(context), 4))
@@ -34,7 +34,7 @@ async def test_unanswered_submit_is_sent_again(client: BuracoClient, script: Scr
 
     script.on("PlayTable", table.stream(state(3), turn(3), then=breaks), table.stream(then=breaks))
     script.on("PlayTable", table.stream(then=answers))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await take(session, 2) == [state(3), turn(3)]
         assert await session.submit([DRAW], 3) == 4
         assert await take(session, 1) == [events(4)]
@@ -60,7 +60,7 @@ async def test_session_outlives_the_server(
 
     script.on("PlayTable", table.stream(state(3), turn(3), then=hangs))
     script.on("PlayTable", table.stream(events(4), then=answers))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         submit = asyncio.create_task(session.submit([DRAW], 3))
         await asked.wait()
         await service.stop()
@@ -80,7 +80,7 @@ async def test_submit_between_two_streams_waits_for_the_next(
         await forever()
 
     script.on("PlayTable", table.stream(state(3)), table.stream(then=answers))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await take(session, 1) == [state(3)]
         await service.stop()
         submit = asyncio.create_task(session.submit([DRAW]))
@@ -102,7 +102,7 @@ async def test_session_moves_on_when_the_replica_asks(client: BuracoClient, scri
         await forever()
 
     script.on("PlayTable", table.stream(state(3), turn(3), then=drains), table.stream(then=answers))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await session.submit([DRAW]) == 4
         assert await take(session, 3) == [state(3), turn(3), events(4)]
     assert table.asked == [table.asked[0]] * 2
@@ -126,7 +126,7 @@ async def test_silent_stream_is_replaced(service: Service, script: Script, table
     script.on("PlayTable", table.stream(state(3), turn(3), then=silent), table.stream(then=answers))
     async with (
         BuracoClient(service.target, heartbeat_timeout=10.0, backoff=QUICK) as client,
-        client.seat("t", 0, "abc").play() as session,
+        client.restore_seat("t", 0, "abc").play() as session,
     ):
         assert await session.submit([DRAW]) == 4
         await given_up.wait()
@@ -139,9 +139,9 @@ async def test_heartbeats_keep_a_quiet_stream(service: Service, script: Script, 
     script.on("PlayTable", table.stream(state(3), then=beats.on))
     async with (
         BuracoClient(
-            service.target, heartbeat_timeout=100.0, patience=100.0, timeout=PATIENCE, backoff=QUICK
+            service.target, heartbeat_timeout=100.0, reconnect_timeout=100.0, timeout=PATIENCE, backoff=QUICK
         ) as client,
-        client.seat("t", 0, "abc").play() as session,
+        client.restore_seat("t", 0, "abc").play() as session,
     ):
         assert await take(session, 1) == [state(3)]
         for _ in range(3):
@@ -157,17 +157,17 @@ async def test_repeated_turn_is_left_out(client: BuracoClient, script: Script, t
     script.on("PlayTable", table.stream(state(3), events(4), then=unavailable))
     script.on("PlayTable", table.stream(turn(4), then=unavailable))
     script.on("PlayTable", table.stream(turn(4), events(5), turn(5)))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await take(session, 5) == [state(3), events(4), turn(4), events(5), turn(5)]
     assert table.resumed_after == [None, 4, 4]
 
 
 async def test_gone_history_is_told_and_the_state_follows(client: BuracoClient, script: Script, table: Table) -> None:
-    """Where changes are no longer kept the session says so and starts over, even at a lower revision."""
+    """If changes are no longer stored, the session yields that and starts over, even at a lower revision."""
     script.on("PlayTable", table.stream(state(3), turn(3), then=unavailable))
-    script.on("PlayTable", table.stream(GONE, state(2), turn(2)))
-    async with client.seat("t", 0, "abc").play() as session:
-        assert await take(session, 5) == [state(3), turn(3), GONE, state(2), turn(2)]
+    script.on("PlayTable", table.stream(HISTORY_GONE, state(2), turn(2)))
+    async with client.restore_seat("t", 0, "abc").play() as session:
+        assert await take(session, 5) == [state(3), turn(3), HISTORY_GONE, state(2), turn(2)]
 
 
 async def test_refusal_ends_the_session(client: BuracoClient, script: Script, table: Table) -> None:
@@ -177,7 +177,7 @@ async def test_refusal_ends_the_session(client: BuracoClient, script: Script, ta
         await refuse(CODE.UNAUTHENTICATED, "TOKEN_EXPIRED")(None, context)
 
     script.on("PlayTable", table.stream(state(3), then=expires), table.stream(state(4)))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await take(session, 1) == [state(3)]
         for _ in range(2):
             with pytest.raises(TokenRejected):
@@ -190,17 +190,17 @@ async def test_refusal_ends_the_session(client: BuracoClient, script: Script, ta
 async def test_refusal_at_the_door_is_raised(client: BuracoClient, script: Script) -> None:
     """A stream that is refused before it was read from is refused with the service's reason."""
     script.on("PlayTable", *[refuse(CODE.UNAUTHENTICATED, "TOKEN_INVALID")] * 100)
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         with pytest.raises(TokenRejected):
             await session.submit([DRAW])
 
 
 async def test_patience_ends(service: Service, script: Script, table: Table, clock: LoopClock) -> None:
-    """A session whose service stays away raises when the client's patience is over, everywhere."""
+    """A session whose service stays unavailable raises when the client's reconnect_timeout is over, everywhere."""
     script.on("PlayTable", table.stream(state(3)))
     async with (
-        BuracoClient(service.target, patience=10.0, backoff=QUICK) as client,
-        client.seat("t", 0, "abc").play() as session,
+        BuracoClient(service.target, reconnect_timeout=10.0, backoff=QUICK) as client,
+        client.restore_seat("t", 0, "abc").play() as session,
     ):
         await take(session, 1)
         await service.stop()
@@ -227,7 +227,7 @@ async def test_question_after_the_match_opens_a_stream_of_its_own(
     script.on("PlayTable", table.stream(state(3), events(4, match_ended=True), then=close))
     script.on("PlayTable", table.stream(then=refuses))
     script.on("GetTable", table_service_pb2.GetTableResponse())
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert len([update async for update in session]) == 2
         await closed.wait()
         # Comes down the same connection after the end of the stream.
@@ -244,7 +244,7 @@ async def test_closed_stream_is_no_end(client: BuracoClient, script: Script, tab
         pass
 
     script.on("PlayTable", table.stream(state(3), turn(3), then=end), table.stream(events(4)))
-    async with client.seat("t", 0, "abc").play() as session:
+    async with client.restore_seat("t", 0, "abc").play() as session:
         assert await take(session, 3) == [state(3), turn(3), events(4)]
 
 
@@ -259,7 +259,7 @@ async def test_stuck_write_ends_with_its_stream(service: Service, script: Script
     script.on("PlayTable", table.stream(state(3), turn(3)), table.stream(then=answers))
     async with (
         BuracoClient(service.target, heartbeat_timeout=1.0, backoff=QUICK) as client,
-        client.seat("t", 0, "abc").play() as session,
+        client.restore_seat("t", 0, "abc").play() as session,
     ):
         assert await take(session, 2) == [state(3), turn(3)]
         while not table.asked:

@@ -54,8 +54,8 @@ async def test_token_is_renewed_in_time(client: BuracoClient, script: Script) ->
     seat = await joined(client, script, 0)
     script.on("RenewToken", fresh("new"))
     script.on("GetView", VIEW, VIEW)
-    await seat.view()
-    await seat.view()
+    await seat.get_view()
+    await seat.get_view()
     assert proofs(script, "RenewToken") == ["Bearer old"]
     assert script.requests["RenewToken"][0].table_id == "t"
     assert proofs(script, "GetView") == ["Bearer new"] * 2
@@ -66,10 +66,10 @@ async def test_token_is_renewed_in_time(client: BuracoClient, script: Script) ->
 
 async def test_young_token_is_left_alone(client: BuracoClient, script: Script) -> None:
     """A token with its life before it is not renewed, nor is one whose end is not known."""
-    young, kept = await joined(client, script, LONG), client.seat("t", 0, "kept")
+    young, kept = await joined(client, script, LONG), client.restore_seat("t", 0, "kept")
     script.on("GetView", VIEW, VIEW)
-    await young.view()
-    await kept.view()
+    await young.get_view()
+    await kept.get_view()
     assert script.requests["RenewToken"] == []
     assert proofs(script, "GetView") == ["Bearer old", "Bearer kept"]
     assert kept.token_expires_at is None
@@ -79,9 +79,9 @@ async def test_kept_token_with_its_end(client: BuracoClient, script: Script) -> 
     """A token that was kept with its end is renewed like any other; one without, when asked for."""
     script.on("RenewToken", fresh("new"), fresh("newer"))
     script.on("GetView", VIEW)
-    await client.seat("t", 0, "kept", expires_at=time.time()).view()
+    await client.restore_seat("t", 0, "kept", expires_at=time.time()).get_view()
     assert proofs(script, "GetView") == ["Bearer new"]
-    seat = client.seat("t", 0, "kept")
+    seat = client.restore_seat("t", 0, "kept")
     await seat.renew()
     assert (seat.token, proofs(script, "RenewToken")) == ("newer", ["Bearer kept"] * 2)
 
@@ -91,8 +91,8 @@ async def test_failed_renewal_harms_nobody(client: BuracoClient, script: Script)
     seat = await joined(client, script, 0)
     script.on("RenewToken", EXPIRED)
     script.on("GetView", VIEW, VIEW)
-    await seat.view()
-    await seat.view()
+    await seat.get_view()
+    await seat.get_view()
     assert proofs(script, "GetView") == ["Bearer old"] * 2
     assert len(script.requests["RenewToken"]) == 1
 
@@ -161,8 +161,8 @@ async def test_token_is_renewed_during_a_stream(
 
     script.on("RenewToken", fresh("new"))
     script.on(way, watched if way == "WatchTable" else table.stream(state(3), then=beats))
-    async with BuracoClient(service.target, heartbeat_timeout=LONG, patience=LONG, backoff=QUICK) as client:
-        seat = client.seat("t", 0, "old", expires_at=time.time() + 1000.0)
+    async with BuracoClient(service.target, heartbeat_timeout=LONG, reconnect_timeout=LONG, backoff=QUICK) as client:
+        seat = client.restore_seat("t", 0, "old", expires_at=time.time() + 1000.0)
         async with seat.watch() if way == "WatchTable" else seat.play() as updates:
             assert [await anext(updates) for _ in range(2)] == [state(3), events(4)]
     assert proofs(script, way) == ["Bearer old"]
@@ -170,9 +170,9 @@ async def test_token_is_renewed_during_a_stream(
 
 
 async def test_token_at_its_end(client: BuracoClient, script: Script) -> None:
-    """A stream whose token is over, with none newer, says so."""
+    """A stream whose token has expired raises TokenRejected if there is no newer one."""
     script.on("WatchTable", EXPIRED)
-    async with client.seat("t", 0, "abc").watch() as updates:
+    async with client.restore_seat("t", 0, "abc").watch() as updates:
         with pytest.raises(TokenRejected):
             await anext(updates)
 
@@ -190,7 +190,7 @@ async def test_api_key_goes_with_everything(service: Service, script: Script, ta
     script.on("CreateTable", refuse(grpc.StatusCode.UNAUTHENTICATED, "API_KEY_INVALID"))
     async with BuracoClient(service.target, backoff=QUICK, api_key="key of a test") as client:
         await client.rules.list_rule_sets()
-        async with client.watch("t") as updates, client.seat("t", 0, "abc").play() as session:
+        async with client.watch("t") as updates, client.restore_seat("t", 0, "abc").play() as session:
             await anext(updates)
             await anext(session)
         with pytest.raises(ApiKeyRejected):

@@ -13,13 +13,13 @@ from tests.client.scripted import (
     Beats,
     Service,
     Step,
-    away,
     events,
     forever,
     refuse,
     retry_info,
     send,
     state,
+    unavailable_store,
 )
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 HEARTBEAT = table_service_pb2.Heartbeat(revision=3)
 RECONNECT = table_service_pb2.Reconnect(revision=3)
-GONE = table_service_pb2.HistoryGone(oldest_revision=9)
+HISTORY_GONE = table_service_pb2.HistoryGone(oldest_revision=9)
 FINISHED = table_pb2.TABLE_STATE_FINISHED
 
 
 def stream(*updates: Message, then: Step = forever) -> Step:
-    """A stream that sends the updates, and then goes on (and so ends) as it is told."""
+    """A stream that sends the updates, and then goes on as `then` does."""
 
     async def step(request: Any, context: Any) -> None:
         await send(context, *updates)
@@ -78,7 +78,7 @@ async def test_seat_watches_with_its_token(client: BuracoClient, script: Script)
     """A seat's watch shows what the seat may see."""
     script.on("WatchTable", stream(events(8)))
     script.on("GetTable", table_service_pb2.GetTableResponse(table=table_pb2.Table(revision=7)))
-    async with client.seat("t", 0, "abc").watch(after_revision=7) as updates:
+    async with client.restore_seat("t", 0, "abc").watch(after_revision=7) as updates:
         assert await take(updates, 1) == [events(8)]
     assert resumed_after(script) == [7]
     assert script.metadata["WatchTable"][0]["authorization"] == "Bearer abc"
@@ -101,7 +101,7 @@ async def test_watch_outlives_the_server(client: BuracoClient, script: Script, s
 
 
 async def test_watch_moves_on_when_the_replica_asks(client: BuracoClient, script: Script) -> None:
-    """A reconnect message makes the watch open another stream, without a word to whoever iterates."""
+    """A reconnect message makes the watch open another stream, which the iteration does not notice."""
     script.on("WatchTable", stream(state(3), RECONNECT), stream(RECONNECT), stream(RECONNECT, then=end))
     script.on("WatchTable", stream(events(4)))
     async with client.watch("t") as updates:
@@ -153,7 +153,7 @@ async def test_heartbeats_keep_a_quiet_stream(service: Service, script: Script, 
     script.on("WatchTable", stream(state(3), then=lambda request, context: beats.on(context)))
     async with (
         BuracoClient(
-            service.target, heartbeat_timeout=100.0, patience=100.0, timeout=PATIENCE, backoff=QUICK
+            service.target, heartbeat_timeout=100.0, reconnect_timeout=100.0, timeout=PATIENCE, backoff=QUICK
         ) as client,
         client.watch("t") as updates,
     ):
@@ -170,7 +170,7 @@ async def test_heartbeats_keep_a_quiet_stream(service: Service, script: Script, 
 
 async def test_no_revision_comes_twice(client: BuracoClient, script: Script) -> None:
     """What a resumed stream repeats is left out, be it changes or the state."""
-    script.on("WatchTable", stream(state(3), events(4), events(4), events(3), then=away()))
+    script.on("WatchTable", stream(state(3), events(4), events(4), events(3), then=unavailable_store()))
     script.on("WatchTable", stream(state(4), events(2), events(4), events(5)))
     async with client.watch("t") as updates:
         assert await take(updates, 3) == [state(3), events(4), events(5)]
@@ -178,25 +178,30 @@ async def test_no_revision_comes_twice(client: BuracoClient, script: Script) -> 
 
 async def test_newer_state_takes_the_place_of_changes(client: BuracoClient, script: Script) -> None:
     """A stream may bring the state instead of the changes since."""
-    script.on("WatchTable", stream(state(3), then=away()), stream(state(7), events(7), events(8)))
+    script.on("WatchTable", stream(state(3), then=unavailable_store()), stream(state(7), events(7), events(8)))
     async with client.watch("t") as updates:
         assert await take(updates, 3) == [state(3), state(7), events(8)]
 
 
 @pytest.mark.parametrize("revision", [12, 2])
 async def test_gone_history_is_told_and_the_state_follows(client: BuracoClient, script: Script, revision: int) -> None:
-    """Where changes are no longer kept the watch says so and starts over, even at a lower revision."""
-    script.on("WatchTable", stream(state(3), then=away()))
-    script.on("WatchTable", stream(GONE, state(revision), events(revision + 1)))
+    """If changes are no longer stored, the watch yields that and starts over, even at a lower revision."""
+    script.on("WatchTable", stream(state(3), then=unavailable_store()))
+    script.on("WatchTable", stream(HISTORY_GONE, state(revision), events(revision + 1)))
     async with client.watch("t") as updates:
-        assert await take(updates, 4) == [state(3), GONE, state(revision), events(revision + 1)]
+        assert await take(updates, 4) == [state(3), HISTORY_GONE, state(revision), events(revision + 1)]
 
 
 async def test_state_after_gone_history_is_fetched_whatever_happens(client: BuracoClient, script: Script) -> None:
     """A stream that breaks between the news and the state is opened from the start."""
-    script.on("WatchTable", stream(state(3), then=away()), stream(GONE, then=away()), stream(state(12)))
+    script.on(
+        "WatchTable",
+        stream(state(3), then=unavailable_store()),
+        stream(HISTORY_GONE, then=unavailable_store()),
+        stream(state(12)),
+    )
     async with client.watch("t") as updates:
-        assert await take(updates, 3) == [state(3), GONE, state(12)]
+        assert await take(updates, 3) == [state(3), HISTORY_GONE, state(12)]
     assert resumed_after(script) == [None, 3, None]
 
 
@@ -263,9 +268,9 @@ async def test_limit_delays_the_watch(client: BuracoClient, script: Script) -> N
 
 
 async def test_patience_ends(service: Service, script: Script, clock: LoopClock) -> None:
-    """A watch whose service stays away raises when the client's patience is over."""
+    """A watch whose service stays unavailable raises when the client's reconnect_timeout is over."""
     script.on("WatchTable", stream(state(3)))
-    async with BuracoClient(service.target, patience=10.0, backoff=QUICK) as client:
+    async with BuracoClient(service.target, reconnect_timeout=10.0, backoff=QUICK) as client:
         updates = client.watch("t")
         await anext(updates)
         await service.stop()
@@ -275,9 +280,9 @@ async def test_patience_ends(service: Service, script: Script, clock: LoopClock)
 
 async def test_slow_iteration_uses_up_no_patience(service: Service, script: Script, clock: LoopClock) -> None:
     """Patience counts the time a stream is broken, not the time between two steps of the iteration."""
-    script.on("WatchTable", stream(state(3), then=away()), stream(events(4)))
+    script.on("WatchTable", stream(state(3), then=unavailable_store()), stream(events(4)))
     async with (
-        BuracoClient(service.target, patience=10.0, backoff=QUICK) as client,
+        BuracoClient(service.target, reconnect_timeout=10.0, backoff=QUICK) as client,
         client.watch("t") as updates,
     ):
         await anext(updates)
@@ -286,7 +291,7 @@ async def test_slow_iteration_uses_up_no_patience(service: Service, script: Scri
 
 
 async def watched(script: Script) -> tuple[asyncio.Event, asyncio.Event]:
-    """Lays out a stream of one state; tells when it is open and when it is given up."""
+    """Add a stream of one state; return events for its opening and its end."""
     opened, given_up = asyncio.Event(), asyncio.Event()
 
     async def step(request: Any, context: Any) -> None:
@@ -325,7 +330,7 @@ async def test_left_iteration_ends_its_stream(client: BuracoClient, script: Scri
 
 
 async def test_watch_closed_elsewhere_ends_the_iteration(client: BuracoClient, script: Script) -> None:
-    """Closing a watch ends the iteration over it, wherever that waits."""
+    """Closing a watch ends the iteration over it, in whatever it waits for."""
     _, given_up = await watched(script)
     seen = asyncio.Event()
 
@@ -343,7 +348,7 @@ async def test_watch_closed_elsewhere_ends_the_iteration(client: BuracoClient, s
 
 
 async def test_step_given_up_loses_nothing(client: BuracoClient, script: Script) -> None:
-    """After a step that was waited for in vain the iteration goes on where it was."""
+    """After a step that timed out the iteration goes on where it was."""
     script.on("WatchTable", stream(state(3)), stream(events(4)))
     async with client.watch("t") as updates:
         assert await take(updates, 1) == [state(3)]

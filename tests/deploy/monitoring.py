@@ -56,8 +56,8 @@ def _families() -> Iterator[Metric]:
     service.set_stored_tables({"playing": 1})
     service.count_refusal("LIMIT_REACHED", "watches")
     service.observe_store_operation("commit", "ok", 0.001)
-    fleet.thought("greedy", 0.001)
-    fleet.failed("greedy", "late")
+    fleet.observe_choice("greedy", 0.001)
+    fleet.count_fault("greedy", "late")
     for registry in (service.registry, fleet.registry, SupervisorMetrics().registry):
         yield from registry.collect()
 

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 import trustme
 
-from buraco_bots.match import Audience, Contest, play_match
+from buraco_bots.match import MatchSetup, play_match
 from buraco_bots.random_bot import RandomBot
 from buraco_client import BuracoClient, Tls, Unavailable
 from tests.deploy import chart
@@ -51,12 +51,11 @@ async def two(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[C
 async def matches(made: Cluster) -> AsyncIterator[None]:
     """Bots that play over streams; each match has to end, and its records have to replay to its result."""
     async with BuracoClient(made.proxy.address, api_key=API_KEY) as client:
-        contests = [
-            Contest(("a", "b"), (RandomBot, RandomBot), "buraco-plus-classic", 1000, f"match {number}")
+        setups = [
+            MatchSetup(("a", "b"), (RandomBot, RandomBot), "buraco-plus-classic", 1000, f"match {number}")
             for number in range(MATCHES)
         ]
-        audience = Audience(began=lambda _: None, saw=lambda _: None)
-        playing = [asyncio.create_task(play_match(client, contest, audience)) for contest in contests]
+        playing = [asyncio.create_task(play_match(client, setup)) for setup in setups]
         try:
             yield
             for report in await asyncio.gather(*playing):

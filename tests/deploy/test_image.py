@@ -90,7 +90,7 @@ async def test_real_move_is_played(running: Container, port: int) -> None:
     async with BuracoClient(address) as client:
         table = await client.create_table("buraco-plus-classic", 2)
         seats = [await client.join_table(table.id, name) for name in ("Ada", "Bo")]
-        offers = [await seat.legal_moves() for seat in seats]
+        offers = [await seat.list_legal_moves() for seat in seats]
         (seat, offer) = next((seat, offer) for seat, offer in zip(seats, offers, strict=True) if offer.moves)
         answer = await seat.submit([offer.moves[0]], offer.revision)
         assert answer.revision > offer.revision

@@ -53,10 +53,10 @@ async def test_jumps(sqlite_url: str, replica: MakeReplica, tmp_path: Path) -> N
         assert crowd.failures == []
         # A seat's token, issued by either replica at any of these times, is valid at both, and can be renewed.
         for game in games:
-            seat = client.seat(game.table_id, 0, game.tokens[0])
+            seat = client.restore_seat(game.table_id, 0, game.tokens[0])
             for _ in replicas:
                 await seat.renew()
-                await seat.view()
+                await seat.get_view()
     assert all(moments == sorted(moments) for moments in times.values())
     assert await find_stored_problems(sqlite_url, [(game, ()) for game in games]) == []
     clocks[0].jump(24 * HOURS)

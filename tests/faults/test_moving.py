@@ -11,7 +11,7 @@ import pytest
 
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_bots.arena import play_match as play_in_process
-from buraco_bots.match import Audience, Contest, play_match
+from buraco_bots.match import MatchSetup, play_match
 from buraco_bots.random_bot import RandomBot
 from buraco_client import BuracoClient, PlayUpdate
 from buraco_rules import PRESETS_BY_ID
@@ -73,14 +73,14 @@ class Matches:
         for number in itertools.count():
             if stop.is_set():
                 return
-            contest = Contest(("random", "random"), BOTS, RULES.id, 0, f"{self._name} {number}")
+            setup = MatchSetup(("random", "random"), BOTS, RULES.id, 0, f"{self._name} {number}")
             async with asyncio.TaskGroup() as watchers:
 
                 def began(table: table_pb2.Table, watchers: asyncio.TaskGroup = watchers) -> None:
                     watchers.create_task(watch_to_end(self._client, table.id))
 
-                report = await play_match(self._client, contest, Audience(began, self._note_update))
-            alone = play_in_process(RULES, BOTS, contest.seed, 0)
+                report = await play_match(self._client, setup, began, self._note_update)
+            alone = play_in_process(RULES, BOTS, setup.seed, 0)
             assert [deal.moves for deal in report.deals] == [deal.moves for deal in alone.deals]
             assert (report.winner, report.totals) == (alone.winner, alone.scores)
 

@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
-from buraco_bots.match import Audience, Contest, play_match
-from buraco_bots.registry import load
+from buraco_bots.match import MatchSetup, play_match
+from buraco_bots.registry import load_factory
 from buraco_client import BuracoClient
 from buraco_rules import PRESETS
 from tests.soak.replicas import Replica, Sample, running_replicas
@@ -71,13 +71,12 @@ def growth_after(samples: Sequence[Sample], begin: float = 0.0) -> float:
 
 
 async def _play(client: BuracoClient, numbers: itertools.count[int], seed: str) -> None:
-    factories = tuple(map(load, _BOTS))
-    silent = Audience(lambda table: None, lambda update: None)
+    factories = tuple(map(load_factory, _BOTS))
     for number in numbers:
         rules = PRESETS[number % len(PRESETS)]
         seats = 4 if number % 2 else 2
-        contest = Contest(_BOTS[:seats], factories[:seats], rules.id, None, f"{seed}/{number}")
-        await play_match(client, contest, silent)
+        setup = MatchSetup(_BOTS[:seats], factories[:seats], rules.id, None, f"{seed}/{number}")
+        await play_match(client, setup)
 
 
 async def _sample(replica: Replica) -> None:

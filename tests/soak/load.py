@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Final
 
-from buraco_bots.bot import Bot, make
-from buraco_bots.registry import load
+from buraco_bots.bot import Bot, make_bot
+from buraco_bots.registry import load_factory
 from buraco_client import BuracoClient, BuracoError
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_rules import PRESETS
@@ -19,7 +19,7 @@ from tests.soak.wire import Wire
 
 TABLES_PER_CLIENT: Final = 25
 _SHORT: Final = rule_set_to_pb(short_rules(24))
-_BOTS: Final = [load(name) for name in ("random", "random", "random", "greedy")]
+_BOTS: Final = [load_factory(name) for name in ("random", "random", "random", "greedy")]
 _OPENED_TOGETHER: Final = 8
 _AFTER_ERROR: Final = 1.0
 
@@ -99,7 +99,7 @@ class Load:
         async with asyncio.TaskGroup() as players:
             for seat in seats:
                 for play in ways[seat.seat % 2]:
-                    bot = make(_BOTS[(number + seat.seat) % len(_BOTS)], random.Random(rng.random()))
+                    bot = make_bot(_BOTS[(number + seat.seat) % len(_BOTS)], random.Random(rng.random()))
                     players.create_task(play(seat, bot))
         self._ledger.finished.add(table_id)
 

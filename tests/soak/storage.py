@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
-from buraco_bots.bot import Bot, ask, make
-from buraco_bots.registry import load
+from buraco_bots.bot import Bot, ask_bot, make_bot
+from buraco_bots.registry import load_factory
 from buraco_rules import legal_moves, view_of
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.observing import logs
@@ -97,7 +97,9 @@ async def _seat(tables: Tables, number: int) -> _Seated:
         joined = await tables.join(created.table.id, seat, f"bot {seat}", b"", str(uuid.uuid4()))
         claims.append(tables.tokens.verify(joined.token, time.time()))
     return _Seated(
-        created.table.id, claims, [make(load("greedy"), Random(number * _SEATS + seat)) for seat in range(_SEATS)]
+        created.table.id,
+        claims,
+        [make_bot(load_factory("greedy"), Random(number * _SEATS + seat)) for seat in range(_SEATS)],
     )
 
 
@@ -114,7 +116,7 @@ async def _play(tables: Tables, seated: _Seated, stage: _Stage) -> int:
             turn, in_turn = table.deal.turn.number, 0
         seat = table.deal.seat_to_move
         legal = legal_moves(table.deal)
-        move = ask(seated.bots[seat], view_of(table.deal, seat, legal), legal, in_turn)
+        move = ask_bot(seated.bots[seat], view_of(table.deal, seat, legal), legal, in_turn)
         await tables.submit(seated.id, seated.claims[seat], [move], None, str(uuid.uuid4()), with_view=False)
         total, made, in_turn = total + 1, made + 1, in_turn + 1
     return total

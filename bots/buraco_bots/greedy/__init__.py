@@ -1,4 +1,4 @@
-"""The greedy bot: a sensible player that looks at its own turn and no further."""
+"""The greedy bot: it weighs the moves of its own turn and looks no further."""
 
 from buraco_bots.greedy.player import GreedyBot
 

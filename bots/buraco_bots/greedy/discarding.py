@@ -1,32 +1,32 @@
-"""Which card to give away: of least use here, and of least use to the others."""
+"""Which card to discard: the least useful one for the own side and for the opponents."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from buraco_bots.greedy.situation import Situation
-from buraco_bots.greedy.worth import fits
+from buraco_bots.greedy.worth import extends
 from buraco_rules import Discard, Meld, MeldKind, View
 from buraco_rules.cards import ACE, ACE_HIGH, RANK, SUIT, WILDS
 
 
-def discard_costs(view: View, discards: Sequence[Discard], now: Situation) -> list[tuple[float, Discard]]:
-    """The cost in points of each discard, in their order."""
+def discard_costs(view: View, discards: Sequence[Discard], situation: Situation) -> list[tuple[float, Discard]]:
+    """Return the cost in points of each discard, in the given order."""
     seat = view.seat_to_move
     own, theirs = view.sides[seat & 1].melds, view.sides[1 - (seat & 1)].melds
     known = [card for side in view.sides for meld in side.melds for card in meld.cards] + list(view.hand)
     costs = []
     for move in discards:
         card = move.card
-        use = _use(view, own, card) * (1.0 - now.risk)
+        use = _use(view, own, card) * (1.0 - situation.risk)
         danger = _danger(view, theirs, known, card)
-        caught = view.rules.values[card] * now.risk
+        caught = view.rules.values[card] * situation.risk
         costs.append((use + danger - caught, move))
     return costs
 
 
 def _use(view: View, own: tuple[Meld, ...], card: int) -> float:
-    """What the card may still do for the own side, in points."""
+    """Return what the card may still gain for the own side, in points."""
     if card in WILDS:
         return 40.0
     use = 0.0
@@ -39,7 +39,7 @@ def _use(view: View, own: tuple[Meld, ...], card: int) -> float:
         elif SUIT[other] == SUIT[card] and other != card:
             use += (0.0, 7.0, 4.0)[distance] if (distance := _distance(other, card)) <= 2 else 0.0
     for meld in own:
-        if fits(meld, card):
+        if extends(meld, card):
             use += 12.0
         elif meld.kind is MeldKind.RUN and SUIT[meld.natural] == SUIT[card]:
             low, high = meld.low_position, meld.low_position + len(meld.cards) - 1
@@ -49,11 +49,9 @@ def _use(view: View, own: tuple[Meld, ...], card: int) -> float:
 
 
 def _danger(view: View, theirs: tuple[Meld, ...], known: list[int], card: int) -> float:
-    """What the card may give the opponents, in points: it, and the pile with it."""
+    """Return what the card, and the pile with it, may gain for the opponents, in points."""
     lure = 3.0 * min(view.pile_count, 12)
-    if card in WILDS:
-        return 20.0 + lure
-    if any([fits(meld, card) for meld in theirs]):
+    if card in WILDS or any([extends(meld, card) for meld in theirs]):
         return 20.0 + lure
     unseen = 0
     for other in _neighbours(card):
@@ -64,7 +62,7 @@ def _danger(view: View, theirs: tuple[Meld, ...], known: list[int], card: int) -
 
 
 def _neighbours(card: int) -> list[int]:
-    """The cards of the suit one or two places away."""
+    """Return the cards of the same suit that are one or two places away."""
     base = 13 * SUIT[card]
     found = {
         base + (ACE if place == ACE_HIGH else place)
@@ -76,7 +74,7 @@ def _neighbours(card: int) -> list[int]:
 
 
 def _distance(first: int, second: int) -> int:
-    """Places between two cards of a suit."""
+    """Return the number of places between two cards of a suit."""
     return min(abs(a - b) for a in _places(first) for b in _places(second))
 
 

@@ -1,4 +1,4 @@
-"""The pile or the stock."""
+"""Whether to take the pile or to draw from the stock."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from buraco_bots.greedy.situation import Situation
 from buraco_rules import Deal, DrawStock, Move, TakePile, draw_violation
 
 UNKNOWN_CARD: Final = 14.0
-"""What the unknown card of the stock gains on average."""
+"""Points that an unknown card of the stock gains on average."""
 
 HIDDEN_CARD: Final = 6.0
-"""What a card under the top of a closed pile is worth."""
+"""Points that a card under the top of a closed pile is worth."""
 
 
-def takes_pile(deal: Deal, now: Situation) -> bool:
-    """Whether taking the pile promises more than drawing from the stock."""
+def should_take_pile(deal: Deal, situation: Situation) -> bool:
+    """Return True if taking the pile gains more than drawing from the stock."""
     if draw_violation(deal, TakePile()) is not None:
-        return False  # nothing to take, or not to be trusted with the hidden cards of the pile left out
-    return pile_gain(deal, now) > UNKNOWN_CARD * (1.0 - now.risk)
+        return False  # nothing to take, or not legal without the hidden cards of the pile
+    return _pile_gain(deal, situation) > UNKNOWN_CARD * (1.0 - situation.risk)
 
 
-def pile_gain(deal: Deal, now: Situation) -> float:
-    """What the pile gains over the hand as it is."""
-    with_pile = _turn_value(deal, TakePile(), now)
-    without = _turn_value(deal, DrawStock(), now)
+def _pile_gain(deal: Deal, situation: Situation) -> float:
+    """Return the points that the turn gains by taking the pile."""
+    with_pile = _turn_value(deal, TakePile(), situation)
+    without = _turn_value(deal, DrawStock(), situation)
     hidden = deal.pile.count(BLANK)
-    return with_pile - without + HIDDEN_CARD * hidden * (1.0 - now.risk)
+    return with_pile - without + HIDDEN_CARD * hidden * (1.0 - situation.risk)
 
 
-def _turn_value(deal: Deal, draw: Move, now: Situation) -> float:
+def _turn_value(deal: Deal, draw: Move, situation: Situation) -> float:
     seat = deal.seat_to_move
-    gain, after = line_gain(play(deal, draw), now)
+    gain, after = line_gain(play(deal, draw), situation)
     if after.sides[seat & 1].pots_taken > deal.sides[seat & 1].pots_taken:
         return gain
     rules = deal.rules
     for card in after.hands[seat]:
-        gain += now.card * (1.0 - now.risk) - rules.values[card] * now.risk - now.haste
+        gain += situation.card * (1.0 - situation.risk) - rules.values[card] * situation.risk - situation.haste
     return gain

@@ -1,12 +1,12 @@
-"""Emptying the hand within the turn: for a pot, or to close."""
+"""How to empty the hand within the turn: for a pot, or to close."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 from buraco_bots.greedy.imagined import play
-from buraco_bots.greedy.melding import lay_gain
-from buraco_bots.greedy.situation import Situation, may_finish
+from buraco_bots.greedy.melding import gain_of
+from buraco_bots.greedy.situation import Situation, can_finish
 from buraco_rules import (
     Deal,
     Discard,
@@ -21,11 +21,14 @@ from buraco_rules import (
     legal_lays,
 )
 
-NODES: Final = 60
+MAX_NODES: Final = 60
 """Positions that a search looks at."""
-LARGEST_HAND: Final = 12
-FLIGHT: Final = 30.0
+MAX_HAND: Final = 12
+"""Cards of the largest hand that is searched."""
+FLIGHT_BONUS: Final = 30.0
 """Points for going on in the same turn with the pot."""
+MATCH_WON: Final = 1000.0
+"""Points for a buraco of 2s that wins the match."""
 
 
 class Line(NamedTuple):
@@ -35,60 +38,58 @@ class Line(NamedTuple):
     first: Move
 
 
-def best_finish(deal: Deal, moves: list[LayMeld | LayOff], now: Situation) -> Line | None:
-    """The best way found to empty the hand in this turn; None where there is none. `moves` are the legal lays."""
-    hand = deal.hand
-    if len(hand) > LARGEST_HAND or deal.turn.must_meld or not may_finish(deal):
+def best_finish(deal: Deal, candidates: list[LayMeld | LayOff], situation: Situation) -> Line | None:
+    """Return the best line found that empties the hand in this turn, if any. `candidates` are all legal ones."""
+    if len(deal.hand) > MAX_HAND or deal.turn.must_meld or not can_finish(deal):
         return None
-    playable = {card for move in moves for card in move.cards}
-    if sum([card not in playable for card in hand]) > 1:
+    if _count_stuck_cards(deal.hand, candidates) > 1:
         return None
-    search = _Search(now)
-    search.visit(deal, moves, 0.0, None)
+    search = _Search(situation)
+    search.visit(deal, candidates, 0.0, None)
     return search.best
 
 
 class _Search:
-    def __init__(self, now: Situation) -> None:
-        self._now = now
-        self._nodes = NODES
-        self._seen: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
+        self._nodes_left = MAX_NODES
+        self._visited: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
         self.best: Line | None = None
 
-    def visit(self, deal: Deal, lays: list[LayMeld | LayOff], gain: float, first: Move | None) -> None:
-        """Tries every line of lays from here, the ones with most cards first, as far as the nodes last."""
+    def visit(self, deal: Deal, candidates: list[LayMeld | LayOff], gain: float, first: Move | None) -> None:
+        """Try every line of melds and lay-offs from here, the largest first, until no nodes are left."""
         hand = deal.hand
         if len(hand) == 1 and discard_violation(deal, hand[0]) is None:
             follows = judge_last_card(deal, deal.side, discard=hand[0])
             if isinstance(follows, LastCard):
-                worth = self._now.pot if follows is LastCard.POT else self._now.close
-                self._offer(gain + worth, first or Discard(hand[0]))
-        for move in sorted(lays, key=_most_cards):
-            if not self._nodes:
+                worth = self._situation.pot if follows is LastCard.POT else self._situation.close
+                self._add_line(gain + worth, first or Discard(hand[0]))
+        is_stuck = _count_stuck_cards(hand, candidates) > 1
+        for move in sorted(candidates, key=lambda candidate: -len(candidate.cards)):
+            if not self._nodes_left:
                 return
-            if len(hand) - len(move.cards) > 1 and not self._worth_a_look(hand, lays):
+            if is_stuck and len(hand) - len(move.cards) > 1:
                 continue
-            self._nodes -= 1
-            total = gain + lay_gain(deal, move, self._now)
+            self._nodes_left -= 1
+            total = gain + gain_of(deal, move, self._situation)
             after = play(deal, move)
             if after.phase is Phase.OVER:
-                self._offer(total + (self._now.close if after.ending is Ending.CLOSED else 1000.0), first or move)
+                is_closed = after.ending is Ending.CLOSED
+                self._add_line(total + (self._situation.close if is_closed else MATCH_WON), first or move)
             elif after.side.pots_taken > deal.side.pots_taken:
-                self._offer(total + self._now.pot + FLIGHT, first or move)
+                self._add_line(total + self._situation.pot + FLIGHT_BONUS, first or move)
             else:
                 key = (after.hand, tuple(sorted(map(hash, after.side.melds))))
-                if key not in self._seen:
-                    self._seen.add(key)
+                if key not in self._visited:
+                    self._visited.add(key)
                     self.visit(after, legal_lays(after), total, first or move)
 
-    def _worth_a_look(self, hand: tuple[int, ...], lays: list[LayMeld | LayOff]) -> bool:
-        playable = {card for move in lays for card in move.cards}
-        return sum([card not in playable for card in hand]) <= 1
-
-    def _offer(self, gain: float, first: Move) -> None:
+    def _add_line(self, gain: float, first: Move) -> None:
         if self.best is None or gain > self.best.gain:
             self.best = Line(gain, first)
 
 
-def _most_cards(move: LayMeld | LayOff) -> int:
-    return -len(move.cards)
+def _count_stuck_cards(hand: tuple[int, ...], candidates: list[LayMeld | LayOff]) -> int:
+    """Return how many cards of the hand no candidate plays."""
+    playable = {card for candidate in candidates for card in candidate.cards}
+    return sum([card not in playable for card in hand])

@@ -1,4 +1,4 @@
-"""A deal as one seat may imagine it, with blanks for what it cannot see, so that the rules can be asked "what if"."""
+"""A deal with blanks for the cards that a seat cannot see, in which the rules can try the seat's own moves."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 from buraco_rules import Deal, Move, Side, Turn, View, apply
 
 BLANK: Final = 0
-"""A card that is not known. It counts nothing, and stands in no hand that the rules are asked about."""
+"""An unknown card. It counts nothing, and the hand of the seat that moves never holds one."""
 
 
 def imagine(view: View) -> Deal:
-    """The deal of a seat's own view, in which the seat's own moves can be tried.
+    """Return the deal of a seat's own view, in which the seat's moves can be tried.
 
-    What the rules say of a move is true until a hidden card would come up.
+    What the rules say of a move is true until a hidden card comes up.
     """
     seats = len(view.hand_counts)
     hands = [(BLANK,) * count for count in view.hand_counts]
@@ -39,10 +39,10 @@ def imagine(view: View) -> Deal:
 
 
 def play(deal: Deal, move: Move) -> Deal:
-    """The deal after a move that is legal in it; hidden cards that come up are left out of the hand."""
+    """Return the deal after a legal move; hidden cards that come up are left out of the hand."""
     seat = deal.seat_to_move
     after = apply(deal, move)[0]
     if BLANK not in after.hands[seat]:
         return after
-    seen = tuple([card for card in after.hands[seat] if card != BLANK])
-    return after._replace(hands=(*after.hands[:seat], seen, *after.hands[seat + 1 :]))
+    known = tuple([card for card in after.hands[seat] if card != BLANK])
+    return after._replace(hands=(*after.hands[:seat], known, *after.hands[seat + 1 :]))

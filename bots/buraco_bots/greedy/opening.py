@@ -9,11 +9,11 @@ from buraco_rules import Deal, LayMeld, LayOff, Phase, card_points, legal_lays
 from buraco_rules.cards import WILDS
 
 WILD_COSTS: Final = (25, 0)
-"""Points a wild is held back with: first the thrifty way is tried, then the one that reaches furthest."""
+"""Points that a wild costs: the first attempt saves wilds, the second reaches the highest sum."""
 
 
-def opening_lay(deal: Deal) -> LayMeld | LayOff | None:
-    """The next lay of a line that meets the minimum within this turn; None where none was found."""
+def opening_candidate(deal: Deal) -> LayMeld | LayOff | None:
+    """Return the first move of a line that meets the minimum within this turn, or None if none is found."""
     shown = sum([card_points(deal.rules, meld.cards) for meld in deal.side.melds])
     if shown + card_points(deal.rules, deal.hand) < deal.side.opening_required:
         return None
@@ -21,10 +21,10 @@ def opening_lay(deal: Deal) -> LayMeld | LayOff | None:
         first = None
         after = deal
         while after.phase is Phase.MELD:
-            lays = legal_lays(after)
-            if not lays:
+            candidates = legal_lays(after)
+            if not candidates:
                 break
-            move = max(lays, key=lambda lay: _points(deal, lay, cost))
+            move = max(candidates, key=lambda candidate: _points(deal, candidate, cost))
             after = play(after, move)
             first = first or move
             if not after.sides[deal.seat_to_move & 1].opening_required:
@@ -32,5 +32,5 @@ def opening_lay(deal: Deal) -> LayMeld | LayOff | None:
     return None
 
 
-def _points(deal: Deal, lay: LayMeld | LayOff, wild_cost: int) -> int:
-    return card_points(deal.rules, lay.cards) - wild_cost * sum([card in WILDS for card in lay.cards])
+def _points(deal: Deal, move: LayMeld | LayOff, wild_cost: int) -> int:
+    return card_points(deal.rules, move.cards) - wild_cost * sum([card in WILDS for card in move.cards])

@@ -1,4 +1,4 @@
-"""The player: asks the other modules in turn, move by move."""
+"""`GreedyBot`, which chooses each move by asking the other modules in turn."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from random import Random
 
 from buraco_bots.greedy.discarding import discard_costs
-from buraco_bots.greedy.drawing import takes_pile
+from buraco_bots.greedy.drawing import should_take_pile
 from buraco_bots.greedy.finishing import best_finish
 from buraco_bots.greedy.imagined import imagine
-from buraco_bots.greedy.melding import best_lay
-from buraco_bots.greedy.opening import opening_lay
+from buraco_bots.greedy.melding import best_candidate
+from buraco_bots.greedy.opening import opening_candidate
 from buraco_bots.greedy.situation import Situation, situation_of
 from buraco_bots.greedy.worth import meld_worth
 from buraco_rules import (
@@ -32,55 +32,55 @@ from buraco_rules import (
 
 
 class GreedyBot:
-    """Takes what gains most in its own turn: melds, keeps wilds for buracos, hurries for the pot, closes when it pays.
+    """Plays what gains most in its own turn: melds, keeps wilds for buracos, hurries for the pot, closes if that pays.
 
-    It keeps no memory between choices; chance decides only between discards of equal cost.
+    It keeps nothing between choices; chance decides only between discards of equal cost.
     """
 
     def __init__(self, random: Random) -> None:
         self._random = random
 
     def choose(self, view: View, moves: Sequence[Move]) -> Move:
-        """The move that promises most."""
+        """Return the move with the highest expected gain."""
         if len(moves) == 1:
             return moves[0]
-        now = situation_of(view)
+        situation = situation_of(view)
         deal = imagine(view)
         if view.phase is Phase.DRAW:
-            return TakePile() if takes_pile(deal, now) else DrawStock()
-        return self._play(view, deal, moves, now)
+            return TakePile() if should_take_pile(deal, situation) else DrawStock()
+        return self._choose_play(view, deal, moves, situation)
 
-    def _play(self, view: View, deal: Deal, moves: Sequence[Move], now: Situation) -> Move:
-        lays = [move for move in moves if isinstance(move, (LayMeld, LayOff))]
+    def _choose_play(self, view: View, deal: Deal, moves: Sequence[Move], situation: Situation) -> Move:
+        candidates = [move for move in moves if isinstance(move, (LayMeld, LayOff))]
         discards = [move for move in moves if isinstance(move, Discard)]
         move: Move | None
         if deal.side.opening_required:
-            move = opening_lay(deal)
+            move = opening_candidate(deal)
             if move is not None:
                 return move
         else:
-            line = best_finish(deal, lays, now)
+            line = best_finish(deal, candidates, situation)
             if line is not None and line.gain > 0:
                 return line.first
-            move = _better_wild(deal, moves)
+            move = _find_cleaning_wild_move(deal, moves)
             if move is not None:
                 return move
-            if now.close < 0:
-                lays = [lay for lay in lays if not _closes(deal, lay)]
-            gain, move = best_lay(deal, lays, now)
+            if situation.close < 0:
+                candidates = [candidate for candidate in candidates if not _would_close(deal, candidate)]
+            gain, move = best_candidate(deal, candidates, situation)
             if move is not None and (gain > 0 or not discards):
                 return move
-        if now.close < 0:
-            discards = [discard for discard in discards if not _closes(deal, discard)] or discards
+        if situation.close < 0:
+            discards = [discard for discard in discards if not _would_close(deal, discard)] or discards
         if not discards:
             return next((move for move in moves if not isinstance(move, MoveWild)), moves[0])
-        costs = discard_costs(view, discards, now)
+        costs = discard_costs(view, discards, situation)
         least = min([cost for cost, _ in costs])
         return self._random.choice([discard for cost, discard in costs if cost == least])
 
 
-def _better_wild(deal: Deal, moves: Sequence[Move]) -> MoveWild | None:
-    """A wild that becomes a natural by moving. Only such moves are made, so none is ever made back."""
+def _find_cleaning_wild_move(deal: Deal, moves: Sequence[Move]) -> MoveWild | None:
+    """Return the move of a wild that makes it a natural, if any. Only such moves are made, so none is reversed."""
     for move in moves:
         if isinstance(move, MoveWild):
             base = deal.side.melds[move.meld]
@@ -90,8 +90,8 @@ def _better_wild(deal: Deal, moves: Sequence[Move]) -> MoveWild | None:
     return None
 
 
-def _closes(deal: Deal, move: Move) -> bool:
-    """Whether the move empties the hand without a pot to follow."""
+def _would_close(deal: Deal, move: Move) -> bool:
+    """Return True if the move empties the hand without a pot to follow."""
     hand = deal.hand
     if isinstance(move, Discard):
         return len(hand) == 1 and judge_last_card(deal, deal.side, discard=move.card) is LastCard.CLOSE

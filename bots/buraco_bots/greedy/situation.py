@@ -1,4 +1,4 @@
-"""How urgent what is: read off a view once a choice."""
+"""What a side should care for: weights of cards and moves, computed from a view once for each choice."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from buraco_rules.cards import JOKER
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The state of a deal as far as it sets the worth of cards and deeds."""
+    """Weights by which moves are compared."""
 
     card: float
-    """Points for a further card in the hand that cannot be laid yet."""
+    """Points for a further card in the hand that cannot be melded yet."""
     wild: float
     """Points for keeping a 2 for a buraco to come; a joker is worth a little more."""
     risk: float
     """The chance that the deal ends before a card held now can be played, 0 to 1."""
     haste: float
-    """Points for every card less in the hand."""
+    """Points for each card that leaves the hand."""
     first_buraco: float
-    """Points for having a buraco at all, beyond its bonus."""
+    """Points for the first buraco, beyond its bonus."""
     first_clean: float
-    """Points for having a clean buraco at all, beyond its bonus."""
+    """Points for the first clean buraco, beyond its bonus."""
     pot: float
     """Points for picking up a pot."""
     close: float
-    """Points for closing the deal now; below 0 where it does not pay."""
+    """Points for closing the deal now; below 0 if it does not pay."""
 
-    def kept(self, wild: int) -> float:
-        """Points for keeping a 2 or a joker in the hand."""
+    def value_of_wild(self, wild: int) -> float:
+        """Return the points for keeping a 2 or a joker in the hand."""
         return self.wild + 8.0 if wild == JOKER else self.wild
 
 
 def situation_of(view: View) -> Situation:
-    """What the side of the view's seat should care for."""
+    """Return the weights for the side that is to move."""
     seat = view.seat_to_move
     rules, own, other = view.rules, view.sides[seat & 1], view.sides[1 - (seat & 1)]
     theirs = [count for s, count in enumerate(view.hand_counts) if s & 1 != seat & 1]
-    # Where closing is hard, deals are long: buracos count for more than an early close, and an open pile feeds them.
+    # If closing is hard, deals are long: buracos count for more than an early close, and an open pile feeds them.
     slow = rules.close_needs_clean or rules.close_by is CloseBy.FLIGHT
     hoards = slow and not rules.closed_pile
     risk = _risk(view, other, min(theirs))
@@ -67,7 +67,7 @@ def situation_of(view: View) -> Situation:
 
 
 def _risk(view: View, other: SideView, fewest: int) -> float:
-    """Grows with an opponent who may close soon, and with a stock that runs out."""
+    """Return the risk, which grows with an opponent who may close soon and with a stock that runs out."""
     may_close = (other.pots_taken or not view.pot_counts) and any([meld.is_buraco for meld in other.melds])
     risk = 0.1
     if may_close:
@@ -77,7 +77,7 @@ def _risk(view: View, other: SideView, fewest: int) -> float:
 
 
 def _closing(view: View, own: SideView, other: SideView, their_cards: int) -> float:
-    """The bonus and what the others are caught with, against what the own side would still make."""
+    """Return the bonus and the points of the opponents' hands, less what the own side would still make."""
     seat = view.seat_to_move
     partner = sum([count for s, count in enumerate(view.hand_counts) if s & 1 == seat & 1 and s != seat])
     gain = 100.0 + 8.0 * their_cards - 8.0 * partner
@@ -89,7 +89,7 @@ def _closing(view: View, own: SideView, other: SideView, their_cards: int) -> fl
     return gain
 
 
-def may_finish(deal: Deal) -> bool:
-    """Whether an empty hand may lead to anything at all: a pot, or a close."""
+def can_finish(deal: Deal) -> bool:
+    """Return True if an empty hand may lead to a pot or a close."""
     side = deal.side
     return has_pot_left(deal, side) or any([meld.is_buraco for meld in side.melds])

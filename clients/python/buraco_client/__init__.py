@@ -1,7 +1,7 @@
-"""A typed asyncio client of the Buraco service.
+"""A typed asyncio client of the Buraco service; start with `BuracoClient`.
 
-Messages in and out are the generated ones of `buraco.v1`; this package adds deadlines, safe repeats, streams
-that resume by themselves and errors as exceptions. Start with `BuracoClient`.
+Requests and answers are the generated messages of `buraco.v1`; this package adds deadlines, safe repeats, streams that
+resume by themselves and errors as exceptions.
 """
 
 from buraco_client.backoff import Backoff
@@ -10,7 +10,7 @@ from buraco_client.errors import (
     ApiKeyRejected,
     BuracoError,
     DeadlineExceeded,
-    FieldFault,
+    FieldProblem,
     InvalidRequest,
     LimitReached,
     RequestIdReused,
@@ -36,7 +36,7 @@ __all__ = [
     "BuracoClient",
     "BuracoError",
     "DeadlineExceeded",
-    "FieldFault",
+    "FieldProblem",
     "InvalidRequest",
     "LimitReached",
     "PlaySession",

@@ -1,4 +1,4 @@
-"""The channel to the service and how it behaves."""
+"""The gRPC channel to the service and its options."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _OPTIONS: Final[dict[str, str | int]] = {
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.min_reconnect_backoff_ms": 5_000,
     "grpc.max_reconnect_backoff_ms": 5_000,
-    # gRPC looks a name up again when a connection ends, but not within 30 s of the last time: a client whose replicas
-    # are all replaced in that time, one after the other, would know none of the new ones until it is over.
+    # gRPC looks a name up again when a connection ends, but at most every 30 s: if all replicas are replaced within
+    # that time, one after the other, a client knows none of the new ones until it is over.
     "grpc.dns_min_time_between_resolutions_ms": 1_000,
     # Any replica answers any call, so spread them over all that the name resolves to.
     "grpc.service_config": json.dumps({"loadBalancingConfig": [{"round_robin": {}}]}),
@@ -32,7 +32,10 @@ _OPTIONS: Final[dict[str, str | int]] = {
 def open_channel(
     target: str, credentials: grpc.ChannelCredentials | None, options: Mapping[str, str | int]
 ) -> grpc.aio.Channel:
-    """A channel that connects at the first call; plain text without credentials. `options` override ours."""
+    """Return a channel that connects at the first call; it is plain text without credentials.
+
+    `options` are gRPC channel options that replace or complement the client's own.
+    """
     merged = tuple({**_OPTIONS, **options}.items())
     if credentials is None:
         return grpc.aio.insecure_channel(target, options=merged)

@@ -1,4 +1,4 @@
-"""The way in: a client of one service."""
+"""`BuracoClient`, the entry point of this package."""
 
 from __future__ import annotations
 
@@ -27,13 +27,17 @@ if TYPE_CHECKING:
 
 
 class BuracoClient:
-    """One channel to the service, for any number of tables: `async with BuracoClient(target) as client`.
+    """One channel to the service, for any number of tables.
 
-    It must be made inside a running event loop and belongs to it. Calls raise BuracoErrors. Where nothing
-    else is said, every call takes `timeout`, its deadline in seconds (absent: the client's), within which it
-    is tried again while the service is away. Mutating calls take a `request_id`, a UUID (absent: a new one),
-    and every error of theirs carries it: the same call again with the same id carries out at most once, and
-    answers what the first call would have answered. Another call with that id raises RequestIdReused.
+        async with BuracoClient("localhost:50051") as client:
+            table = await client.create_table("burraco", seats=2)
+            seat = await client.join_table(table.id, "Ada")
+
+    Make it inside a running event loop, to which it then belongs. `timeout` of a call is its deadline in seconds
+    (default: the client's), within which the client repeats it while the service is unavailable. `request_id` of a call
+    that changes something is a UUID (default: a new one), and every error carries it: the same call with the same id
+    takes effect at most once and always gets the first answer. Calls raise BuracoErrors, and RequestIdReused where
+    another call has used the id. The programs in `clients/python/examples` show the methods in use.
     """
 
     def __init__(
@@ -45,41 +49,43 @@ class BuracoClient:
         api_key: str | None = None,
         timeout: float = 5.0,
         heartbeat_timeout: float = 30.0,
-        patience: float = 60.0,
+        reconnect_timeout: float = 60.0,
         backoff: Backoff | None = None,
         options: Mapping[str, str | int] | None = None,
     ) -> None:
-        """Opens nothing yet: the first call connects.
+        """Prepare a channel; the first call connects.
 
         `target`: `host:port` or another name that gRPC resolves, such as `ipv4:10.0.0.1:50051,10.0.0.2:50051`
-        for two replicas without a name in common. Calls are spread over all addresses, and what was under way
-        at one that goes is taken up at another; with TLS and a list of addresses give `Tls` the `server_name`.
-        `tls`: the files for TLS, or `credentials` made otherwise; absent: plain text.
-        `api_key`: the secret that the service may want for creating tables and for the rules. Over plain text
-        everybody on the way can read it, as they can the tokens of seats.
-        `timeout`: seconds for a call, all its tries together.
+        for two replicas without a common name. Calls are spread over all addresses, and what one of them leaves
+        unfinished is repeated at another; with TLS and a list of addresses set the `server_name` of `Tls`.
+        `tls`: the files for TLS, or else `credentials` made otherwise; default: plain text.
+        `api_key`: the secret that the service may require for creating tables and for the rules. Over plain text
+        anybody on the way can read it, as well as the tokens of seats.
+        `timeout`: seconds for a call, all its attempts together.
         `heartbeat_timeout`: seconds of silence after which a stream counts as broken; must be longer than
         the service's interval of heartbeats.
-        `patience`: seconds for which a stream that broke, or one that cannot be opened, is tried again.
-        `backoff`: waits between tries. `options`: gRPC channel options, added to the client's own or in
-        place of them. Raises OSError when a file of `tls` cannot be read.
+        `reconnect_timeout`: seconds for which a broken stream is opened again before its error is raised.
+        `backoff`: waits between attempts. `options`: gRPC channel options that replace or complement the client's
+        own. Raise OSError if a file of `tls` cannot be read, ValueError if both `tls` and `credentials` are given.
         """
         asyncio.get_running_loop()
         backoff = backoff or Backoff()
         if tls is not None:
             if credentials is not None:
                 raise ValueError("give tls or credentials, not both")
-            credentials, options = tls.credentials(), {**tls.options(), **(options or {})}
+            credentials, options = tls.load_credentials(), {**tls.channel_options(), **(options or {})}
         self._channel = open_channel(target, credentials, options or {})
         metadata = () if api_key is None else (("x-api-key", api_key),)
+        self._tables = table_service_pb2_grpc.TableServiceStub(self._channel)
+        self._call = Caller(timeout, backoff, metadata)
         self._connection = Connection(
             rules=rules_service_pb2_grpc.RulesServiceStub(self._channel),
-            tables=table_service_pb2_grpc.TableServiceStub(self._channel),
-            call=Caller(timeout, backoff, metadata),
-            streams=StreamSettings(heartbeat_timeout, patience, backoff),
+            tables=self._tables,
+            call=self._call,
+            streams=StreamSettings(heartbeat_timeout, reconnect_timeout, backoff),
             metadata=metadata,
         )
-        #: The rules without a table.
+        #: The rules of the game, without a table.
         self.rules = RulesClient(self._connection)
 
     async def __aenter__(self) -> Self:
@@ -91,7 +97,7 @@ class BuracoClient:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the channel and ends all that is open on it."""
+        """Close the channel and end all calls and streams on it; the end of `async with` does the same."""
         await self._channel.close()
 
     async def create_table(
@@ -105,30 +111,33 @@ class BuracoClient:
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> table_pb2.Table:
-        """Opens a table for 2 or 4 players, which waits for them.
+        """Create a table for 2 or 4 players, which waits for them.
 
-        `target_score`: absent: the rule set's usual one; 0: one deal. `stake`: credits a player stakes.
-        `seed`: 32 bytes that make the match reproducible and its cards known to the creator, which the table
-        shows; absent: random.
+            table = await client.create_table("burraco", seats=2, target_score=0)
+
+        `target_score`: 0 plays one deal; default: the usual one of the rule set. `stake`: credits that each player
+        stakes. `seed`: 32 bytes that make the match reproducible and its cards known to the creator, which the table
+        shows; default: random.
         """
-        request_id = request_id or new_request_id()
         request = table_service_pb2.CreateTableRequest(
-            seats=seats, target_score=target_score, stake=stake, seed=seed, request_id=request_id
+            seats=seats,
+            target_score=target_score,
+            stake=stake,
+            seed=seed,
+            request_id=request_id or new_request_id(),
         )
         set_rules(request, rules)
-        answer = await self._connection.call(
-            self._connection.tables.CreateTable, request, timeout=timeout, request_id=request_id
-        )
-        return answer.table
+        return (await self._call(self._tables.CreateTable, request, timeout=timeout)).table
 
     async def get_table(self, table_id: str, *, timeout: float | None = None) -> table_pb2.Table:
-        """What everybody may know of a table. Raises TableUnknown."""
-        answer = await self._connection.call(
-            self._connection.tables.GetTable,
-            table_service_pb2.GetTableRequest(table_id=table_id),
-            timeout=timeout,
-        )
-        return answer.table
+        """Return what everybody may know of a table.
+
+            scores = (await client.get_table(table_id)).result.scores
+
+        Raise TableUnknown if there is no such table.
+        """
+        request = table_service_pb2.GetTableRequest(table_id=table_id)
+        return (await self._call(self._tables.GetTable, request, timeout=timeout)).table
 
     async def list_tables(
         self,
@@ -137,13 +146,15 @@ class BuracoClient:
         page_size: int = 0,
         timeout: float | None = None,
     ) -> AsyncIterator[table_pb2.Table]:
-        """The tables in that state (unspecified: all), ordered by id; `page_size` is 1 to 200, 0 means 50.
+        """Yield the tables in a state (unspecified: all), ordered by id.
 
-        `timeout` is for each page.
+            waiting = [table.id async for table in client.list_tables(table_pb2.TABLE_STATE_WAITING)]
+
+        `page_size`: tables a call, 1 to 200; 0 means 50. `timeout`: seconds for each page.
         """
         request = table_service_pb2.ListTablesRequest(state=state, page_size=page_size)
         while True:
-            page = await self._connection.call(self._connection.tables.ListTables, request, timeout=timeout)
+            page = await self._call(self._tables.ListTables, request, timeout=timeout)
             for table in page.tables:
                 yield table
             if not page.next_page_token:
@@ -160,59 +171,73 @@ class BuracoClient:
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Seat:
-        """Takes a seat (absent: the first free one); the match starts when the last is taken.
+        """Take a seat (default: the first free one); the match starts when the last one is taken.
+
+            seat = await client.join_table(table_id, "Ada")
 
         `player_name`: 1 to 64 characters. `entropy`: up to 64 bytes of the player's own randomness, mixed
-        into every shuffle. Raises TableRefused when the table is full or the seat is taken, TableUnknown.
+        into every shuffle. Raise TableRefused if the table is full or the seat is taken, TableUnknown.
         """
-        request_id = request_id or new_request_id()
-        answer = await self._connection.call(
-            self._connection.tables.JoinTable,
-            table_service_pb2.JoinTableRequest(
-                table_id=table_id, seat=seat, player_name=player_name, entropy=entropy, request_id=request_id
-            ),
-            timeout=timeout,
-            request_id=request_id,
+        request = table_service_pb2.JoinTableRequest(
+            table_id=table_id,
+            seat=seat,
+            player_name=player_name,
+            entropy=entropy,
+            request_id=request_id or new_request_id(),
         )
+        answer = await self._call(self._tables.JoinTable, request, timeout=timeout)
         expires_at = answer.token_expires_at.seconds if answer.HasField("token_expires_at") else None
         token = SeatToken(self._connection, table_id, answer.token, expires_at)
         return Seat(self._connection, table_id, answer.seat, token, answer.table)
 
-    def seat(self, table_id: str, seat: int, token: str, *, expires_at: float | None = None) -> Seat:
-        """A seat taken earlier, of its token. Nothing is checked before its first call.
+    def restore_seat(self, table_id: str, seat: int, token: str, *, expires_at: float | None = None) -> Seat:
+        """Return a seat taken earlier, from its token. Nothing is checked before its first call.
 
-        `expires_at`: as `Seat.token_expires_at` said; absent: the token is not renewed by itself before a
-        first `Seat.renew`.
+        >>> async def main():
+        ...     async with BuracoClient("localhost:50051") as client:
+        ...         return client.restore_seat("t", seat=1, token="secret").token
+        >>> asyncio.run(main())
+        'secret'
+
+        `expires_at`: as `Seat.token_expires_at` was, in seconds since the epoch; without it the token is not renewed
+        before the first `Seat.renew`.
         """
         return Seat(self._connection, table_id, seat, SeatToken(self._connection, table_id, token, expires_at))
 
-    async def view(
+    async def get_view(
         self, table_id: str, *, timeout: float | None = None
     ) -> table_service_pb2.TableServiceGetViewResponse:
-        """The public view, and the revision it is of. Without a view until the match starts."""
-        return await self._connection.call(
-            self._connection.tables.GetView,
-            table_service_pb2.TableServiceGetViewRequest(table_id=table_id),
-            timeout=timeout,
-        )
+        """Return the public view and its revision.
+
+            stock_count = (await client.get_view(table_id)).view.stock_count
+
+        The answer has no view until the match starts.
+        """
+        request = table_service_pb2.TableServiceGetViewRequest(table_id=table_id)
+        return await self._call(self._tables.GetView, request, timeout=timeout)
 
     def watch(self, table_id: str, *, after_revision: int | None = None) -> Watch:
-        """What happens at a table as everybody may see it; see `Watch`.
+        """Return what happens at a table as everybody may see it; see `Watch`.
 
-        `after_revision`: only what came after it, without the state first.
+            async for update in client.watch(table_id):
+                ...
+
+        `after_revision`: yield only later changes, without the state first.
         """
         return Watch(self._connection, table_id, None, after_revision)
 
     async def get_record(
         self, table_id: str, *, after_deal: int = 0, page_size: int = 0, timeout: float | None = None
     ) -> AsyncIterator[table_pb2.DealRecord]:
-        """The finished deals after that number, in order; `page_size` is 1 to 50, 0 means 10.
+        """Yield the finished deals after a deal number, in order.
 
-        `timeout` is for each page.
+            moves = sum([len(deal.moves) async for deal in client.get_record(table_id)])
+
+        `page_size`: deals a call, 1 to 50; 0 means 10. `timeout`: seconds for each page.
         """
         request = table_service_pb2.GetRecordRequest(table_id=table_id, after_deal=after_deal, page_size=page_size)
         while True:
-            page = await self._connection.call(self._connection.tables.GetRecord, request, timeout=timeout)
+            page = await self._call(self._tables.GetRecord, request, timeout=timeout)
             for deal in page.deals:
                 yield deal
             if not page.more or not page.deals:

@@ -1,4 +1,4 @@
-"""What everything that talks to the service shares."""
+"""The stubs and settings that all calls and streams of a client share."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The stubs on one channel, and how calls and streams over it behave."""
+    """The stubs on one channel, with the settings of calls and streams."""
 
     rules: RulesServiceStub
     tables: TableServiceStub
     call: Caller
     streams: StreamSettings
     metadata: Metadata = field(default=(), repr=False)
-    """What goes with every stream; calls bring it along by themselves."""
+    """Sent with every stream; `call` adds it to calls by itself."""

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions: made from the rich status of a call or an answer on a play stream."""
+"""Errors of the service as exceptions, made from the rich status of a call or an answer on a play stream."""
 
 from __future__ import annotations
 
@@ -23,15 +23,24 @@ _DETAILS_KEY: Final = "grpc-status-details-bin"
 _CODES: Final[dict[int, grpc.StatusCode]] = {code.value[0]: code for code in grpc.StatusCode}
 
 
-class FieldFault(NamedTuple):
-    """One field of a malformed request: its path and what is wrong with it."""
+class FieldProblem(NamedTuple):
+    """One thing wrong with a malformed request: the path of the field, and what is wrong with it.
+
+    >>> FieldProblem("moves[0].discard.card", "is not a card").field
+    'moves[0].discard.card'
+    """
 
     field: str
     description: str
 
 
 class BuracoError(Exception):
-    """A call that did not succeed; the base class, and the class of all without one of their own."""
+    """A call that failed; the base class, and the class of errors without one of their own.
+
+    >>> error = RuleBroken(grpc.StatusCode.FAILED_PRECONDITION, "NOT_YOUR_TURN", "seat 1 is to move", {"seat": "1"})
+    >>> str(error), error.metadata["seat"]
+    ('FAILED_PRECONDITION NOT_YOUR_TURN: seat 1 is to move', '1')
+    """
 
     def __init__(
         self,
@@ -40,25 +49,25 @@ class BuracoError(Exception):
         message: str = "",
         metadata: Mapping[str, str] | None = None,
         violations: Sequence[move_pb2.Violation.ValueType] = (),
-        fields: Sequence[FieldFault] = (),
+        fields: Sequence[FieldProblem] = (),
         retry_after: float | None = None,
     ) -> None:
         self.code = code
-        #: The stable name of the condition; empty when the error does not come from the service itself.
+        #: The stable name of the condition; empty if the error does not come from the service itself.
         self.reason = reason
         #: For people, in English.
         self.message = message
         #: Every dynamic part of the message.
         self.metadata: dict[str, str] = dict(metadata or {})
-        #: The rules broken, the principal first.
+        #: The rules that the move breaks, the principal one first.
         self.violations = tuple(violations)
-        #: The fields at fault in a malformed request.
+        #: What is wrong with the fields of a malformed request.
         self.fields = tuple(fields)
-        #: Seconds after which the service wants to be asked again, when it says so.
+        #: Seconds after which to repeat the call; None if the service names no time.
         self.retry_after = retry_after
-        #: The id that a mutating call was sent with: a repeat with it changes nothing twice.
+        #: The id of a call that changes something: a repeat with it takes effect at most once.
         self.request_id: str | None = None
-        # Everything, so that the error survives being pickled by a pool of bots.
+        # All arguments, so that the error can be pickled by a pool of processes.
         super().__init__(code, reason, message, self.metadata, self.violations, self.fields, retry_after)
 
     def __str__(self) -> str:
@@ -67,11 +76,11 @@ class BuracoError(Exception):
 
 
 class InvalidRequest(BuracoError):
-    """The request is malformed; `fields` says where."""
+    """The request is malformed; `fields` lists the problems."""
 
 
 class RuleBroken(BuracoError):
-    """A move breaks a rule of the game; `violations` says which."""
+    """A move breaks rules of the game, which `violations` lists."""
 
 
 class TableRefused(BuracoError):
@@ -81,7 +90,7 @@ class TableRefused(BuracoError):
 
 
 class RevisionStale(BuracoError):
-    """The table is past the revision the moves were meant for: look at it again."""
+    """The table is past the revision that the moves were chosen for: get its view again."""
 
 
 class RequestIdReused(BuracoError):
@@ -97,23 +106,23 @@ class TokenRejected(BuracoError):
 
 
 class ApiKeyRejected(BuracoError):
-    """The service wants an API key for this call, or does not know the one it got."""
+    """The API key that this call requires is missing or invalid."""
 
 
 class SeatNotYours(BuracoError):
-    """The token is another table's, or of a player who left."""
+    """The token belongs to another table, or to a player who left."""
 
 
 class LimitReached(BuracoError):
-    """A limit of the service is reached; `retry_after` says when to try again."""
+    """A limit of the service is reached; repeat the call after `retry_after` seconds."""
 
 
 class Unavailable(BuracoError):
-    """The service, its store or the way to it is away, and stayed so for the time given."""
+    """The service, its store or the connection was unavailable for the whole timeout."""
 
 
 class DeadlineExceeded(BuracoError):
-    """No answer in time. A mutating call may have been carried out: repeat it with the `request_id`."""
+    """No answer came in time. The change may have been made: repeat the call with the `request_id` to find out."""
 
 
 _BY_REASON: Final[dict[str, type[BuracoError]]] = {
@@ -140,15 +149,61 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "TABLE_TOO_NEW": Unavailable,
     **{name.removeprefix(_PREFIX): RuleBroken for name in move_pb2.Violation.keys()[1:]},
 }
-# For errors of gRPC itself, of a proxy, or with a reason that this client does not know yet.
+# For errors of gRPC itself or of a proxy, and for reasons that this client does not know.
 _BY_CODE: Final[dict[grpc.StatusCode, type[BuracoError]]] = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidRequest,
     grpc.StatusCode.UNAUTHENTICATED: TokenRejected,
     grpc.StatusCode.UNAVAILABLE: Unavailable,
-    # Not ours: what a caller cancels ends with asyncio.CancelledError.
+    # From the server's side: what the caller cancels raises asyncio.CancelledError.
     grpc.StatusCode.CANCELLED: Unavailable,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
 }
+
+
+def from_rpc_error(error: grpc.aio.AioRpcError) -> BuracoError:
+    """Return the exception for a status that is not OK, with the details that the service packed into it.
+
+    >>> status = grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata(), "closed")
+    >>> from_rpc_error(status)  # doctest: +ELLIPSIS
+    Unavailable(<StatusCode.UNAVAILABLE: ...>, '', 'closed', {}, (), (), None)
+    """
+    info = error_details_pb2.ErrorInfo()
+    precondition = error_details_pb2.PreconditionFailure()
+    malformed = error_details_pb2.BadRequest()
+    retry = error_details_pb2.RetryInfo()
+    # Details that cannot be parsed must not hide the error itself.
+    with suppress(DecodeError):
+        for detail in _details(error):
+            for message in (info, precondition, malformed, retry):
+                detail.Unpack(message)
+    if info.domain != DOMAIN:
+        info.Clear()
+    names = [info.reason, *(violation.type for violation in precondition.violations)]
+    violations = [violation for violation in map(_violation, names) if violation is not None]
+    failure = _class_of(error.code(), info.reason)(
+        error.code(),
+        info.reason,
+        error.details() or "",
+        info.metadata,
+        tuple(dict.fromkeys(violations)),
+        [FieldProblem(problem.field, problem.description) for problem in malformed.field_violations],
+        _retry_delay(retry),
+    )
+    failure.__cause__ = error
+    return failure
+
+
+def from_play_error(error: table_service_pb2.PlayError) -> BuracoError:
+    """Return the exception for an error answer on a play stream: the same as for the status of a call.
+
+    >>> from buraco.v1.table_service_pb2 import PlayError
+    >>> from_play_error(PlayError(code=9, reason="SEAT_TAKEN", message="seat 0 is taken"))  # doctest: +ELLIPSIS
+    TableRefused(<StatusCode.FAILED_PRECONDITION: ...>, 'SEAT_TAKEN', 'seat 0 is taken', {}, (), (), None)
+    """
+    code = _CODES.get(error.code, grpc.StatusCode.UNKNOWN)
+    return _class_of(code, error.reason)(
+        code, error.reason, error.message, error.metadata, tuple(error.violations), retry_after=_retry_delay(error)
+    )
 
 
 def _class_of(code: grpc.StatusCode, reason: str) -> type[BuracoError]:
@@ -156,52 +211,16 @@ def _class_of(code: grpc.StatusCode, reason: str) -> type[BuracoError]:
 
 
 def _violation(name: str) -> move_pb2.Violation.ValueType | None:
-    """The violation of this name, with or without its prefix; None for a name this client does not know."""
+    """Return the violation of a name, with or without its prefix; None if this client does not know the name."""
     value = move_pb2.Violation.DESCRIPTOR.values_by_name.get(_PREFIX + name.removeprefix(_PREFIX))
     return None if value is None or value.number == 0 else move_pb2.Violation.Value(value.name)
+
+
+def _retry_delay(message: error_details_pb2.RetryInfo | table_service_pb2.PlayError) -> float | None:
+    return message.retry_delay.ToTimedelta().total_seconds() if message.HasField("retry_delay") else None
 
 
 def _details(error: grpc.aio.AioRpcError) -> Iterator[Any]:
     for key, value in error.trailing_metadata() or ():
         if key == _DETAILS_KEY and isinstance(value, bytes):
             yield from status_pb2.Status.FromString(value).details
-
-
-def from_rpc_error(error: grpc.aio.AioRpcError) -> BuracoError:
-    """The exception for a status that is not OK."""
-    info = error_details_pb2.ErrorInfo()
-    precondition = error_details_pb2.PreconditionFailure()
-    malformed = error_details_pb2.BadRequest()
-    retry = error_details_pb2.RetryInfo()
-    retry_after: float | None = None
-    # Details that cannot be read must not hide the error itself.
-    with suppress(DecodeError):
-        for detail in _details(error):
-            for message in (info, precondition, malformed):
-                detail.Unpack(message)
-            if detail.Unpack(retry):
-                retry_after = retry.retry_delay.ToTimedelta().total_seconds()
-    if info.domain != DOMAIN:
-        info.Clear()
-    named = [info.reason, *(violation.type for violation in precondition.violations)]
-    known = [violation for violation in map(_violation, named) if violation is not None]
-    failure = _class_of(error.code(), info.reason)(
-        error.code(),
-        info.reason,
-        error.details() or "",
-        info.metadata,
-        tuple(dict.fromkeys(known)),
-        [FieldFault(fault.field, fault.description) for fault in malformed.field_violations],
-        retry_after,
-    )
-    failure.__cause__ = error
-    return failure
-
-
-def from_play_error(error: table_service_pb2.PlayError) -> BuracoError:
-    """The exception for an error that came as an answer on a play stream."""
-    code = _CODES.get(error.code, grpc.StatusCode.UNKNOWN)
-    retry_after = error.retry_delay.ToTimedelta().total_seconds() if error.HasField("retry_delay") else None
-    return _class_of(code, error.reason)(
-        code, error.reason, error.message, error.metadata, tuple(error.violations), retry_after=retry_after
-    )

@@ -1,4 +1,4 @@
-"""A seat's two-way stream: the cheapest way to play."""
+"""`PlaySession`, a seat's two-way stream: the cheapest way to play."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ import grpc.aio
 
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_client.errors import BuracoError, DeadlineExceeded, from_play_error, from_rpc_error
-from buraco_client.streams import Cursor, Outage, Update, being_cancelled, broken, draining, update_of
+from buraco_client.streams import (
+    Cursor,
+    Outage,
+    Update,
+    get_update,
+    is_being_cancelled,
+    reconnect_requested,
+    stream_broken,
+)
 from buraco_client.trace_context import trace_context
 from buraco_client.unary import new_request_id, retry_delay
 
@@ -31,15 +39,15 @@ if TYPE_CHECKING:
 PlayUpdate = Update | table_service_pb2.PlayTurn
 
 
-class _Question:
+class _PendingRequest:
     """A submit or undo that waits for its answer."""
 
-    __slots__ = ("answer", "request", "request_id")
+    __slots__ = ("answer", "message", "request_id")
 
-    def __init__(self, request: table_service_pb2.PlayTableRequest, request_id: str) -> None:
-        self.request = request
+    def __init__(self, message: table_service_pb2.PlayTableRequest, request_id: str) -> None:
+        self.message = message
         self.request_id = request_id
-        # Errors are results too: nobody has to be there to fetch them.
+        # Errors are results, not exceptions: asyncio would log an exception that nobody fetches.
         self.answer: asyncio.Future[table_service_pb2.PlayAnswer | Exception] = (
             asyncio.get_running_loop().create_future()
         )
@@ -53,16 +61,20 @@ class _Question:
 
 
 class PlaySession(AsyncIterator[PlayUpdate]):
-    """A seat at play: `async with seat.play() as session`, `async for update in session`, `session.submit()`.
+    """A seat's play, as one stream of updates and moves.
 
-    Updates come as from a `Watch`, the seat's own changes included, with a PlayTurn whenever the seat is to
-    move (if asked for); they wait until they are iterated over. The stream is opened anew behind the scenes
-    like a watch's, and a submit or undo without an answer is sent again with the same request id. The
-    iteration ends after the update with which the match ends, or with a BuracoError that opening anew cannot
-    cure or that lasted longer than the client's `patience`; submits then fail too.
+        async with seat.play() as session:
+            async for update in session:
+                if isinstance(update, table_service_pb2.PlayTurn):
+                    await session.submit([update.moves[0]], update.revision)
 
-    Iterating and submitting may go on in different tasks, but only one may iterate. Submits go one after the
-    other.
+    Updates come as from a `Watch`, the seat's own changes included, with a PlayTurn whenever the seat is to move (if
+    asked for); they wait until they are iterated over. The stream is opened again behind the scenes like a watch's,
+    and a submit or undo without an answer is sent again with the same request id. The iteration ends after the update
+    with which the match ends, or with a BuracoError that another stream cannot help or that lasted longer than the
+    client's `reconnect_timeout`; submits then fail too.
+
+    One task may iterate while others submit. Submits go one after the other.
     """
 
     def __init__(self, connection: Connection, table_id: str, token: SeatToken, legal_moves: bool) -> None:
@@ -72,18 +84,18 @@ class PlaySession(AsyncIterator[PlayUpdate]):
         self._legal_moves = legal_moves
         self._cursor = Cursor()
         self._outage = Outage(connection.streams)
-        self._turn: int | None = None
+        self._turn_revision: int | None = None
         self._updates: deque[PlayUpdate] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        self._question: _Question | None = None
-        self._asked = asyncio.Event()
-        self._one_at_a_time = asyncio.Lock()
+        self._pending: _PendingRequest | None = None
+        self._has_pending = asyncio.Event()
+        self._submit_lock = asyncio.Lock()
         self._failure: Exception | None = None
         self._task: asyncio.Task[None] | None = None
-        # The call that is open for writing: not while it is being opened.
+        # The open call; None until its first messages are written.
         self._call: _Call | None = None
-        self._heard = 0.0
-        self._watchdog: asyncio.TimerHandle | None = None
+        self._last_message_time = 0.0
+        self._silence_timer: asyncio.TimerHandle | None = None
 
     @property
     def revision(self) -> int | None:
@@ -92,7 +104,7 @@ class PlaySession(AsyncIterator[PlayUpdate]):
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._run(), name=f"play {self._table_id}")
-        self._task.add_done_callback(self._ended)
+        self._task.add_done_callback(self._fail_waiters)
         return self
 
     async def __aexit__(
@@ -107,7 +119,7 @@ class PlaySession(AsyncIterator[PlayUpdate]):
 
     async def __anext__(self) -> PlayUpdate:
         while not self._updates:
-            if self._cursor.finished:
+            if self._cursor.is_finished:
                 raise StopAsyncIteration
             if self._failure is not None:
                 raise self._failure
@@ -128,42 +140,49 @@ class PlaySession(AsyncIterator[PlayUpdate]):
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> int:
-        """Plays 1 to 256 moves, all or nothing; a whole turn may go in one call. Returns the revision of the change.
+        """Play 1 to 256 moves in order, all or none, and return the revision of the change.
 
-        What the moves did comes as the next updates of the iteration.
+            revision = await session.submit([draw, discard], turn.revision)
 
-        `revision`: refuse with RevisionStale if the table is past it. `timeout`: seconds to wait for the
-        answer, broken streams included; absent: the client's `patience`. After a DeadlineExceeded the moves
-        may have been played: submit them again with the error's `request_id` to find out. Raises RuleBroken
-        and the other BuracoErrors.
+        What the moves did comes as the next updates of the iteration. `revision`: the one that the moves were chosen
+        for; default: play at any. `timeout`: seconds to wait for the answer, broken streams included; default: the
+        client's `reconnect_timeout`. Raise RevisionStale if the table is past the revision, RuleBroken and other
+        BuracoErrors. After DeadlineExceeded the moves may have been played: submit them again with the error's
+        `request_id` to find out.
         """
         request_id = request_id or new_request_id()
         submit = table_service_pb2.PlaySubmit(moves=moves, revision=revision, request_id=request_id)
-        request = table_service_pb2.PlayTableRequest(submit=submit)
-        return await self._ask(request, request_id, revision, timeout)
+        message = table_service_pb2.PlayTableRequest(submit=submit)
+        return await self._send(message, request_id, revision, timeout)
 
     async def undo(
         self, revision: int | None = None, *, request_id: str | None = None, timeout: float | None = None
     ) -> int:
-        """Takes the newest meld, lay-off or moved wild of the turn back (R11.4); else as `submit`."""
+        """Take back the newest meld, lay-off or moved wild of the turn (R11.4), and return the revision of the change.
+
+            revision = await session.undo()
+
+        Arguments and errors are those of `submit`; raise RuleBroken if there is nothing to take back.
+        """
         request_id = request_id or new_request_id()
         undo = table_service_pb2.PlayUndo(revision=revision, request_id=request_id)
-        return await self._ask(table_service_pb2.PlayTableRequest(undo=undo), request_id, revision, timeout)
+        return await self._send(table_service_pb2.PlayTableRequest(undo=undo), request_id, revision, timeout)
 
-    async def _ask(
+    async def _send(
         self,
-        request: table_service_pb2.PlayTableRequest,
+        message: table_service_pb2.PlayTableRequest,
         request_id: str,
         revision: int | None,
         timeout: float | None,
     ) -> int:
+        """Send a submit or undo, repeat it where that can help, and return the revision of the change."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + (self._connection.streams.patience if timeout is None else timeout)
+        deadline = loop.time() + (self._connection.streams.reconnect_timeout if timeout is None else timeout)
         failures = 0
-        async with self._one_at_a_time:
+        async with self._submit_lock:
             while True:
                 try:
-                    return await self._exchange(_Question(request, request_id), deadline)
+                    return await self._exchange(_PendingRequest(message, request_id), deadline)
                 except BuracoError as error:
                     error.request_id = request_id
                     failures += 1
@@ -174,145 +193,150 @@ class PlaySession(AsyncIterator[PlayUpdate]):
                         raise
                 await asyncio.sleep(delay)
 
-    async def _exchange(self, question: _Question, deadline: float) -> int:
-        """Sends one question and waits for its answer, over as many streams as that takes."""
+    async def _exchange(self, pending: _PendingRequest, deadline: float) -> int:
+        """Send one request and wait for its answer, over as many streams as that takes."""
         if self._failure is not None:
             raise self._failure
-        self._question = question
-        self._asked.set()
-        expiry = asyncio.get_running_loop().call_at(deadline, question.expire)
+        self._pending = pending
+        self._has_pending.set()
+        expiry = asyncio.get_running_loop().call_at(deadline, pending.expire)
         try:
             if self._call is not None:
-                await self._write(self._call, question.request)
-            answer = await question.answer
+                await self._write(self._call, pending.message)
+            answer = await pending.answer
         finally:
             expiry.cancel()
-            self._question = None
+            self._pending = None
         if isinstance(answer, Exception):
             raise answer
         if answer.HasField("accepted"):
             return answer.accepted.revision
         raise from_play_error(answer.error)
 
-    async def _write(self, call: _Call, request: table_service_pb2.PlayTableRequest) -> None:
-        """Writes to a call that may break meanwhile: its reader notices, and sends again what is unanswered."""
+    async def _write(self, call: _Call, message: table_service_pb2.PlayTableRequest) -> None:
+        """Write to a call that may break meanwhile: its reader notices, and the next stream sends the request again."""
         try:
-            await call.write(request)
+            await call.write(message)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
             pass
         except asyncio.CancelledError:
-            if being_cancelled():
+            if is_being_cancelled():
                 raise
 
     async def _run(self) -> None:
-        """Keeps a stream open until the session is closed or cannot go on."""
+        """Keep a stream open until the session is closed or cannot go on."""
         while True:
-            failure = await self._stream()
-            if self._cursor.finished and self._question is None:
-                # Nothing more will come; another stream is needed only if somebody asks something.
-                self._asked.clear()
-                await self._asked.wait()
-            await self._outage.pause(failure)
+            failure = await self._run_stream()
+            if self._cursor.is_finished and self._pending is None:
+                # Nothing more comes: another stream is needed for another request only.
+                self._has_pending.clear()
+                await self._has_pending.wait()
+            await self._outage.wait(failure)
 
-    async def _stream(self) -> BuracoError:
-        """Runs one stream to its end; returns why it ended."""
-        metadata = (*self._connection.metadata, *await self._token.fresh(), *trace_context())
-        opened_with = self._token.text
+    async def _run_stream(self) -> BuracoError:
+        """Run one stream to its end, and return the reason of the end."""
+        metadata = (*self._connection.metadata, *await self._token.get_metadata(), *trace_context())
+        token_used = self._token.text
         call = self._connection.tables.PlayTable(metadata=metadata, wait_for_ready=True)
-        loop = asyncio.get_running_loop()
         try:
-            # The watchdog cannot help here: cancelling a call that has no connection yet does not wake its writer.
-            async with asyncio.timeout(self._connection.streams.silence):
-                await self._write(call, self._opening())
-                sent = None
-                while self._question is not sent and self._question is not None:
-                    sent = self._question
-                    await self._write(call, sent.request)
-            self._call = call
-            self._heard = loop.time()
-            self._check(call)
-            while True:
-                message = await call.read()
-                if not isinstance(message, table_service_pb2.PlayTableResponse):
-                    return broken("the stream ended")
-                if message.HasField("reconnect"):
-                    return draining()
-                self._heard = loop.time()
-                self._receive(message)
-                if self._token.due:
-                    await self._token.fresh()
+            await self._open(call)
+            return await self._read(call)
         except grpc.aio.AioRpcError as error:
             failure = from_rpc_error(error)
-            return draining() if self._token.outlived(failure, opened_with) else failure
+            return reconnect_requested() if self._token.has_replaced(token_used, failure) else failure
         except TimeoutError:
-            return broken("no connection to the service")
+            return stream_broken("no connection to the service")
         except asyncio.CancelledError:
-            if being_cancelled():
+            if is_being_cancelled():
                 raise
-            return broken("the stream fell silent or was cut")
+            return stream_broken("the stream fell silent or was cut")
         finally:
             self._call = None
-            if self._watchdog is not None:
-                self._watchdog.cancel()
+            if self._silence_timer is not None:
+                self._silence_timer.cancel()
             call.cancel()
 
-    def _opening(self) -> table_service_pb2.PlayTableRequest:
+    async def _open(self, call: _Call) -> None:
+        """Write the opening message, and the request that still waits for its answer."""
         opening = table_service_pb2.PlayOpen(
             table_id=self._table_id, after_revision=self._cursor.revision, legal_moves=self._legal_moves
         )
-        return table_service_pb2.PlayTableRequest(open=opening)
+        # No silence timer yet: cancelling a call that has no connection does not wake its writer.
+        async with asyncio.timeout(self._connection.streams.max_silence):
+            await self._write(call, table_service_pb2.PlayTableRequest(open=opening))
+            sent = None
+            while self._pending is not sent and self._pending is not None:
+                sent = self._pending
+                await self._write(call, sent.message)
+        self._call = call
 
-    def _check(self, call: _Call) -> None:
-        """Gives the call up when it has been silent for too long; one timer serves all messages."""
+    async def _read(self, call: _Call) -> BuracoError:
+        """Read messages until the stream ends, and return the reason of the end."""
         loop = asyncio.get_running_loop()
-        left = self._heard + self._connection.streams.silence - loop.time()
-        if left <= 0:
+        self._last_message_time = loop.time()
+        self._cancel_if_silent(call)
+        while True:
+            message = await call.read()
+            if not isinstance(message, table_service_pb2.PlayTableResponse):
+                return stream_broken("the stream ended")
+            if message.HasField("reconnect"):
+                return reconnect_requested()
+            self._last_message_time = loop.time()
+            self._receive(message)
+            if self._token.is_renewal_due:
+                await self._token.get_metadata()
+
+    def _cancel_if_silent(self, call: _Call) -> None:
+        """Cancel the call if it has been silent for too long, else check again then; one timer serves all messages."""
+        loop = asyncio.get_running_loop()
+        remaining = self._last_message_time + self._connection.streams.max_silence - loop.time()
+        if remaining <= 0:
             call.cancel()
         else:
-            self._watchdog = loop.call_later(left, self._check, call)
+            self._silence_timer = loop.call_later(remaining, self._cancel_if_silent, call)
 
     def _receive(self, message: table_service_pb2.PlayTableResponse) -> None:
         if message.HasField("answer"):
             answer = message.answer
-            self._outage.over()
-            # What the change did comes with the answer and not once more, whether or not somebody still waits for it.
+            self._outage.end()
+            # The events of the change come with the answer alone, whether or not anybody still waits for it.
             if answer.HasField("accepted"):
-                self._take(table_pb2.Events(revision=answer.accepted.revision, events=answer.accepted.events))
-            if self._question is not None and self._question.request_id == answer.request_id:
-                self._question.resolve(answer)
+                self._push_if_new(table_pb2.Events(revision=answer.accepted.revision, events=answer.accepted.events))
+            if self._pending is not None and self._pending.request_id == answer.request_id:
+                self._pending.resolve(answer)
         elif message.HasField("heartbeat"):
-            self._outage.over()
+            self._outage.end()
         elif message.HasField("turn"):
             # A resumed stream repeats the turn.
-            if self._turn is None or message.turn.revision > self._turn:
-                self._turn = message.turn.revision
+            if self._turn_revision is None or message.turn.revision > self._turn_revision:
+                self._turn_revision = message.turn.revision
                 self._push(message.turn)
         else:
-            update = update_of(message)
+            update = get_update(message)
             if update is not None:
-                self._take(update)
+                self._push_if_new(update)
 
-    def _take(self, update: Update) -> None:
-        if not self._cursor.finished and self._cursor.take(update):
+    def _push_if_new(self, update: Update) -> None:
+        if not self._cursor.is_finished and self._cursor.advance(update):
             if isinstance(update, table_service_pb2.HistoryGone):
-                self._turn = None
+                self._turn_revision = None
             self._push(update)
 
     def _push(self, update: PlayUpdate) -> None:
-        self._outage.over()
+        self._outage.end()
         self._updates.append(update)
-        self._wake()
+        self._wake_waiter()
 
-    def _wake(self) -> None:
+    def _wake_waiter(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        """Lets everybody who waits know why there is no stream any more."""
+    def _fail_waiters(self, task: asyncio.Task[None]) -> None:
+        """Pass the reason why there is no stream any more to everybody who waits."""
         failure = None if task.cancelled() else task.exception()
         if not isinstance(failure, Exception):
             failure = BuracoError(grpc.StatusCode.CANCELLED, message="the session is closed")
         self._failure = failure
-        if self._question is not None:
-            self._question.resolve(failure)
-        self._wake()
+        if self._pending is not None:
+            self._pending.resolve(failure)
+        self._wake_waiter()

@@ -1,4 +1,4 @@
-"""The rules as pure functions of a snapshot, for trusted backends that keep the snapshot themselves."""
+"""The rules as pure functions of a snapshot, for trusted backends that store the snapshot themselves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ def set_rules(
     | table_service_pb2.CreateTableRequest,
     rules: Rules,
 ) -> None:
-    """Fills in which rules a request is for."""
+    """Set the rules in a request.
+
+    >>> request = rules_service_pb2.DealRequest(seats=2)
+    >>> set_rules(request, "burraco")
+    >>> request.rule_set_id
+    'burraco'
+    """
     if isinstance(rules, str):
         request.rule_set_id = rules
     else:
@@ -30,21 +36,27 @@ def set_rules(
 
 
 class RulesClient:
-    """The RulesService. Nothing is stored; a snapshot holds everybody's cards, so never hand one to a player.
+    """The RulesService, which stores nothing.
 
-    Every call takes `timeout`, its deadline in seconds (absent: the client's), and raises InvalidRequest for
-    malformed input, Unavailable or DeadlineExceeded.
+        snapshot = (await client.rules.deal("closed", seats=2)).snapshot
+
+    A snapshot holds everybody's cards: never send it to a player. `timeout` of a call is its deadline in seconds
+    (default: the client's). Calls raise InvalidRequest for malformed input, Unavailable and DeadlineExceeded.
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self._call = connection.call
+        self._rules = connection.rules
 
     async def list_rule_sets(self, *, timeout: float | None = None) -> Sequence[rule_set_pb2.RuleSet]:
-        """The preset rule sets."""
-        answer = await self._connection.call(
-            self._connection.rules.ListRuleSets, rules_service_pb2.ListRuleSetsRequest(), timeout=timeout
-        )
-        return answer.rule_sets
+        """Return the preset rule sets.
+
+            ids = [rule_set.id for rule_set in await client.rules.list_rule_sets()]
+
+        Each of them, and each changed copy of one, may be given as `rules`.
+        """
+        request = rules_service_pb2.ListRuleSetsRequest()
+        return (await self._call(self._rules.ListRuleSets, request, timeout=timeout)).rule_sets
 
     async def deal(
         self,
@@ -56,15 +68,16 @@ class RulesClient:
         match: deal_pb2.Match | None = None,
         timeout: float | None = None,
     ) -> rules_service_pb2.DealResponse:
-        """Deals the first deal of a match to 2 or 4 seats, or the next of `match`.
+        """Deal the first deal of a match to 2 or 4 seats, or the next deal of `match`.
 
-        `seed`: 32 bytes; absent: drawn by the service, so that another try after a broken connection deals
-        other cards.
-        `starter`: the seat that starts the first deal; absent: drawn from the seed.
+            dealt = await client.rules.deal("closed", seats=2, seed=bytes(32), starter=0)
+
+        `seed`: 32 bytes; default: drawn by the service, so that a repeat after a broken connection deals other cards.
+        `starter`: the seat that starts the first deal; default: drawn from the seed.
         """
         request = rules_service_pb2.DealRequest(seats=seats, seed=seed, starter=starter, match=match)
         set_rules(request, rules)
-        return await self._connection.call(self._connection.rules.Deal, request, timeout=timeout)
+        return await self._call(self._rules.Deal, request, timeout=timeout)
 
     async def validate_moves(
         self,
@@ -74,36 +87,58 @@ class RulesClient:
         *,
         timeout: float | None = None,
     ) -> rules_service_pb2.ValidateMovesResponse:
-        """Plays 1 to 256 moves of one seat on a snapshot. An illegal move is an answer, not an error."""
+        """Play 1 to 256 moves of one seat on a snapshot, and return the next snapshot or the violations.
+
+            violations = (await client.rules.validate_moves(snapshot, 0, moves)).violations
+
+        An illegal move is an answer, not an error.
+        """
         request = rules_service_pb2.ValidateMovesRequest(snapshot=snapshot, seat=seat, moves=moves)
-        return await self._connection.call(self._connection.rules.ValidateMoves, request, timeout=timeout)
+        return await self._call(self._rules.ValidateMoves, request, timeout=timeout)
 
     async def list_legal_moves(
         self, snapshot: deal_pb2.Snapshot, seat: int, *, timeout: float | None = None
     ) -> Sequence[move_pb2.Move]:
-        """Every legal move of the seat to move; none for another seat."""
+        """Return every legal move of a seat.
+
+            moves = await client.rules.list_legal_moves(snapshot, seat=0)
+
+        There are none while another seat is to move.
+        """
         request = rules_service_pb2.RulesServiceListLegalMovesRequest(snapshot=snapshot, seat=seat)
-        answer = await self._connection.call(self._connection.rules.ListLegalMoves, request, timeout=timeout)
-        return answer.moves
+        return (await self._call(self._rules.ListLegalMoves, request, timeout=timeout)).moves
 
     async def score_deal(self, snapshot: deal_pb2.Snapshot, *, timeout: float | None = None) -> score_pb2.DealScore:
-        """The score of the deal, line by line; of a running deal as if it ended now without a close."""
+        """Return the score of the deal, line by line.
+
+            totals = [side.total for side in (await client.rules.score_deal(snapshot)).sides]
+
+        A running deal is scored as if it ended now without a close.
+        """
         request = rules_service_pb2.ScoreDealRequest(snapshot=snapshot)
-        answer = await self._connection.call(self._connection.rules.ScoreDeal, request, timeout=timeout)
-        return answer.score
+        return (await self._call(self._rules.ScoreDeal, request, timeout=timeout)).score
 
     async def get_view(
         self, snapshot: deal_pb2.Snapshot, seat: int | None = None, *, timeout: float | None = None
     ) -> view_pb2.View:
-        """What one seat may know of the snapshot; without a seat, what everybody may know."""
+        """Return what one seat may know of the snapshot.
+
+            view = await client.rules.get_view(snapshot, seat=0)
+
+        Without a seat it is what everybody may know.
+        """
         request = rules_service_pb2.RulesServiceGetViewRequest(snapshot=snapshot, seat=seat)
-        answer = await self._connection.call(self._connection.rules.GetView, request, timeout=timeout)
-        return answer.view
+        return (await self._call(self._rules.GetView, request, timeout=timeout)).view
 
     async def arrange_meld(
         self, rules: Rules, cards: Iterable[card_pb2.Card.ValueType], *, timeout: float | None = None
     ) -> rules_service_pb2.ArrangeMeldResponse:
-        """Every legal arrangement of 3 to 15 cards as one meld, with its value, or why there is none."""
+        """Return every legal arrangement of 3 to 15 cards as one meld with its value, or the violations.
+
+            arrangements = (await client.rules.arrange_meld("closed", cards)).arrangements
+
+        Cards that form no meld are an answer, not an error.
+        """
         request = rules_service_pb2.ArrangeMeldRequest(cards=cards)
         set_rules(request, rules)
-        return await self._connection.call(self._connection.rules.ArrangeMeld, request, timeout=timeout)
+        return await self._call(self._rules.ArrangeMeld, request, timeout=timeout)

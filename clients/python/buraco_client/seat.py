@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from buraco.v1 import table_service_pb2
 from buraco_client.play import PlaySession
@@ -12,19 +12,27 @@ from buraco_client.watch import Watch
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import grpc.aio
+
     from buraco.v1 import move_pb2, table_pb2
     from buraco_client.connection import Connection
     from buraco_client.token import SeatToken
 
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+
 
 class Seat:
-    """What the player of one seat can see and do. Made by `BuracoClient.join_table` and `BuracoClient.seat`.
+    """What the player of one seat can see and do. Made by `BuracoClient.join_table` and `BuracoClient.restore_seat`.
 
-    Every call takes `timeout`, its deadline in seconds (absent: the client's), and raises BuracoErrors:
-    TokenRejected or SeatNotYours when the token does not hold the seat (any more), TableUnknown,
-    Unavailable, DeadlineExceeded. Mutating calls take a `request_id`, a UUID (absent: a new one), and every
-    error of theirs carries it: the same call again with the same id carries out at most once, and answers
-    what the first call would have answered. Another call with that id raises RequestIdReused.
+        seat = await client.join_table(table_id, "Ada")
+        async with seat.play() as session:
+            ...
+
+    `timeout` of a call is its deadline in seconds (default: the client's). `request_id` of a call that changes
+    something is a UUID (default: a new one), and every error carries it: the same call with the same id takes effect at
+    most once and always gets the first answer. Calls raise BuracoErrors: TokenRejected or SeatNotYours if the token
+    does not hold the seat (any more), TableUnknown, RequestIdReused, Unavailable, DeadlineExceeded.
     """
 
     def __init__(
@@ -36,46 +44,55 @@ class Seat:
         table: table_pb2.Table | None = None,
     ) -> None:
         self._connection = connection
+        self._tables = connection.tables
         self._token = token
         self.table_id = table_id
         #: The number of the seat, clockwise from 0; its side is `seat % 2`.
         self.seat = seat
-        #: The table as it was when the seat was taken; None for a seat made of a token that was kept.
+        #: The table as it was when the seat was taken; None for a restored seat.
         self.table = table
 
     @property
     def token(self) -> str:
-        """Whoever holds the token holds the seat: keep it, and keep it secret. It changes when it is renewed."""
+        """The token. Whoever has it holds the seat: store it, and keep it secret. It changes when it is renewed."""
         return self._token.text
 
     @property
     def token_expires_at(self) -> float | None:
-        """When the token ends, in seconds since the epoch; None when that is not known."""
+        """The time at which the token expires, in seconds since the epoch; None if it is not known."""
         return self._token.expires_at
 
     async def renew(self, *, timeout: float | None = None) -> None:
-        """Exchanges the token for a fresh one. The seat does so by itself when half of the token's life is over."""
+        """Exchange the token for a fresh one. The seat does so by itself when half of the token's life is over.
+
+            await seat.renew()
+
+        Raise TokenRejected if the token has expired.
+        """
         await self._token.renew(timeout=timeout)
 
-    async def view(self, *, timeout: float | None = None) -> table_service_pb2.TableServiceGetViewResponse:
-        """What the seat may know, and the revision it is of. Without a view until the match starts."""
-        return await self._connection.call(
-            self._connection.tables.GetView,
-            table_service_pb2.TableServiceGetViewRequest(table_id=self.table_id),
-            metadata=await self._token.fresh(),
-            timeout=timeout,
-        )
+    async def get_view(self, *, timeout: float | None = None) -> table_service_pb2.TableServiceGetViewResponse:
+        """Return what the seat may know, and its revision.
 
-    async def legal_moves(
+            hand = (await seat.get_view()).view.hand
+
+        The answer has no view until the match starts.
+        """
+        request = table_service_pb2.TableServiceGetViewRequest(table_id=self.table_id)
+        return await self._call(self._tables.GetView, request, timeout)
+
+    async def list_legal_moves(
         self, *, timeout: float | None = None
     ) -> table_service_pb2.TableServiceListLegalMovesResponse:
-        """The legal moves, and the revision they are of; none while another seat is to move."""
-        return await self._connection.call(
-            self._connection.tables.ListLegalMoves,
-            table_service_pb2.TableServiceListLegalMovesRequest(table_id=self.table_id),
-            metadata=await self._token.fresh(),
-            timeout=timeout,
-        )
+        """Return the legal moves of the seat and their revision.
+
+            answer = await seat.list_legal_moves()
+            await seat.submit([answer.moves[0]], answer.revision)
+
+        There are none while another seat is to move.
+        """
+        request = table_service_pb2.TableServiceListLegalMovesRequest(table_id=self.table_id)
+        return await self._call(self._tables.ListLegalMoves, request, timeout)
 
     async def submit(
         self,
@@ -85,63 +102,68 @@ class Seat:
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> table_service_pb2.SubmitMovesResponse:
-        """Plays 1 to 256 moves in order, all or nothing; a whole turn may go in one call.
+        """Play 1 to 256 moves in order, all or none; a whole turn may go in one call.
 
-        `revision`: refuse with RevisionStale if the table is past it; absent: play on whatever the table is.
-        Raises RuleBroken for an illegal move or a wrong turn, TableRefused while there is no match to play.
+            events = (await seat.submit([draw, discard], revision)).events
+
+        `revision`: the one that the moves were chosen for; default: play at any. Raise RevisionStale if the table is
+        past the revision, RuleBroken for an illegal move, TableRefused while there is no match to play.
         """
-        request_id = request_id or new_request_id()
-        return await self._connection.call(
-            self._connection.tables.SubmitMoves,
-            table_service_pb2.SubmitMovesRequest(
-                table_id=self.table_id, moves=moves, revision=revision, request_id=request_id
-            ),
-            metadata=await self._token.fresh(),
-            timeout=timeout,
-            request_id=request_id,
-            revision=revision,
+        request = table_service_pb2.SubmitMovesRequest(
+            table_id=self.table_id, moves=moves, revision=revision, request_id=request_id or new_request_id()
         )
+        return await self._call(self._tables.SubmitMoves, request, timeout, revision)
 
     async def undo(
         self, revision: int | None = None, *, request_id: str | None = None, timeout: float | None = None
     ) -> table_service_pb2.UndoMoveResponse:
-        """Takes the newest meld, lay-off or moved wild of the turn back (R11.4); `revision` as in `submit`.
+        """Take back the newest meld, lay-off or moved wild of the turn (R11.4).
 
-        Raises RuleBroken when there is nothing to take back.
+            await seat.undo()
+
+        `revision`: as in `submit`. Raise RuleBroken if there is nothing to take back.
         """
-        request_id = request_id or new_request_id()
-        return await self._connection.call(
-            self._connection.tables.UndoMove,
-            table_service_pb2.UndoMoveRequest(table_id=self.table_id, revision=revision, request_id=request_id),
-            metadata=await self._token.fresh(),
-            timeout=timeout,
-            request_id=request_id,
-            revision=revision,
+        request = table_service_pb2.UndoMoveRequest(
+            table_id=self.table_id, revision=revision, request_id=request_id or new_request_id()
         )
+        return await self._call(self._tables.UndoMove, request, timeout, revision)
 
     async def leave(self, *, request_id: str | None = None, timeout: float | None = None) -> table_pb2.Table:
-        """Gives the seat back: the token is void at once, and a running match waits for a successor."""
-        request_id = request_id or new_request_id()
-        answer = await self._connection.call(
-            self._connection.tables.LeaveTable,
-            table_service_pb2.LeaveTableRequest(table_id=self.table_id, request_id=request_id),
-            metadata=await self._token.fresh(),
-            timeout=timeout,
-            request_id=request_id,
-        )
-        return answer.table
+        """Give the seat back and return the table.
+
+            await seat.leave()
+
+        The token is void at once, and a running match waits for a successor.
+        """
+        request = table_service_pb2.LeaveTableRequest(table_id=self.table_id, request_id=request_id or new_request_id())
+        return (await self._call(self._tables.LeaveTable, request, timeout)).table
 
     def watch(self, *, after_revision: int | None = None) -> Watch:
-        """What happens at the table as the seat may see it; see `Watch`.
+        """Return what happens at the table as the seat may see it; see `Watch`.
 
-        `after_revision`: only what came after it, without the state first.
+            async for update in seat.watch():
+                ...
+
+        `after_revision`: yield only later changes, without the state first.
         """
         return Watch(self._connection, self.table_id, self._token, after_revision)
 
     def play(self, *, legal_moves: bool = True) -> PlaySession:
-        """A two-way stream for watching and playing at the least cost a move; see `PlaySession`.
+        """Return a two-way stream for watching and playing, the cheapest way for each move; see `PlaySession`.
 
-        `legal_moves`: whether a PlayTurn with the view and the legal moves comes whenever the seat is to
-        move.
+            async with seat.play() as session:
+                ...
+
+        `legal_moves`: yield a PlayTurn with the view and the legal moves whenever the seat is to move.
         """
         return PlaySession(self._connection, self.table_id, self._token, legal_moves)
+
+    async def _call(
+        self,
+        method: grpc.aio.UnaryUnaryMultiCallable[_Request, _Response],
+        request: _Request,
+        timeout: float | None,
+        revision: int | None = None,
+    ) -> _Response:
+        metadata = await self._token.get_metadata()
+        return await self._connection.call(method, request, metadata=metadata, timeout=timeout, revision=revision)

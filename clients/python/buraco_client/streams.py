@@ -1,4 +1,4 @@
-"""What the two resuming streams have in common: what is new, and when to open the stream anew."""
+"""What watches and play sessions share: which updates are new, and when to open a stream again."""
 
 from __future__ import annotations
 
@@ -12,130 +12,159 @@ from buraco.v1 import table_pb2, table_service_pb2
 from buraco_client.backoff import Backoff
 from buraco_client.errors import BuracoError, Unavailable
 
-#: What a stream yields: the whole state, a change, or the news that the changes asked for are no longer kept.
+#: What a stream yields: the whole state, a change, or the notice that the changes asked for are no longer stored.
 Update = table_service_pb2.TableUpdate | table_pb2.Events | table_service_pb2.HistoryGone
 
-# CANCELLED is the server's doing here, and streams have no deadline of ours: somebody on the way ended them.
+# CANCELLED comes from the other side here, and these streams have no deadline: a server or proxy ended them.
 _BROKEN: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED})
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """How long a stream may be silent, and how long it may take to bring it back, both in seconds."""
+    """How long a stream may be silent, and for how long a broken one is opened again, both in seconds.
+
+    >>> StreamSettings(heartbeat_timeout=30.0, reconnect_timeout=10.0, backoff=Backoff()).max_silence
+    10.0
+    """
 
     heartbeat_timeout: float
-    patience: float
+    reconnect_timeout: float
     backoff: Backoff
 
     @property
-    def silence(self) -> float:
+    def max_silence(self) -> float:
         """Seconds without a message after which a stream counts as broken."""
-        return min(self.heartbeat_timeout, self.patience)
+        return min(self.heartbeat_timeout, self.reconnect_timeout)
 
 
 class Cursor:
-    """Where a stream stands in a table's history. Tells what is new from what was seen before."""
+    """The place of a stream in a table's history, which distinguishes new updates from repeated ones.
+
+    >>> cursor = Cursor()
+    >>> [cursor.advance(table_pb2.Events(revision=revision)) for revision in (4, 4, 5)]
+    [True, False, True]
+    >>> cursor.revision, cursor.is_finished
+    (5, False)
+    """
 
     def __init__(self, revision: int | None = None) -> None:
         #: The newest revision seen; None before the first state.
         self.revision = revision
-        self._final: int | None = None
+        #: The revision after which nothing comes, because the match is over; None while it is not known.
+        self.final_revision: int | None = None
 
     @property
-    def finished(self) -> bool:
-        """Whether the match is over and everything up to its end was seen."""
-        return self._final is not None and self.revision is not None and self.revision >= self._final
+    def is_finished(self) -> bool:
+        """True if the match is over and everything up to its end was seen."""
+        return self.final_revision is not None and self.revision is not None and self.revision >= self.final_revision
 
-    def finishes_at(self, revision: int) -> None:
-        """The match is over, and nothing of interest comes after this revision."""
-        self._final = revision
-
-    def take(self, update: Update) -> bool:
-        """Moves on to the update; False when it is not new."""
+    def advance(self, update: Update) -> bool:
+        """Move to an update and return True, or return False if it is not new."""
+        if isinstance(update, table_service_pb2.HistoryGone):
+            # The state that follows is new even if its revision is lower: the store may have been restored.
+            self.revision = self.final_revision = None
+            return True
         if isinstance(update, table_pb2.Events):
-            if not self._advance(update.revision):
-                return False
-            if any(event.HasField("match_ended") for event in update.events):
-                self._final = update.revision
-        elif isinstance(update, table_service_pb2.TableUpdate):
-            if not self._advance(update.table.revision):
-                return False
-            if update.table.state == table_pb2.TABLE_STATE_FINISHED:
-                self._final = update.table.revision
+            revision = update.revision
+            is_final = any(event.HasField("match_ended") for event in update.events)
         else:
-            # The state that follows counts even if its revision is lower: the store may have been restored.
-            self.revision = self._final = None
-        return True
-
-    def _advance(self, revision: int) -> bool:
+            revision = update.table.revision
+            is_final = update.table.state == table_pb2.TABLE_STATE_FINISHED
         if self.revision is not None and revision <= self.revision:
             return False
         self.revision = revision
+        if is_final:
+            self.final_revision = revision
         return True
 
 
 class Outage:
-    """Failures in a row: says how long to wait before the stream is opened anew, and when to give up."""
+    """Failures of a stream in a row: how long to wait before it is opened again, and when to give up.
+
+    >>> outage = Outage(StreamSettings(30.0, reconnect_timeout=0.0, backoff=Backoff(first=0.01)))
+    >>> asyncio.run(outage.wait(stream_broken("the stream ended")))
+    Traceback (most recent call last):
+    buraco_client.errors.Unavailable: UNAVAILABLE: the stream ended
+    """
 
     def __init__(self, settings: StreamSettings) -> None:
         self._settings = settings
         self._failures = 0
         self._since = 0.0
 
-    def over(self) -> None:
-        """Something new came down the stream: it works."""
+    def end(self) -> None:
+        """Forget the failures, because the stream works."""
         self._failures = 0
 
-    async def pause(self, error: BuracoError) -> None:
-        """Waits before the next opening; raises `error` when it cannot be cured by that, or lasts too long."""
-        if not _curable(error):
-            self.over()
+    async def wait(self, error: BuracoError) -> None:
+        """Wait before the next attempt. Raise `error` if another attempt cannot help, or the outage lasts too long."""
+        if not _is_temporary(error):
+            self.end()
             raise error
         now = asyncio.get_running_loop().time()
         if self._failures == 0:
             self._since = now
         self._failures += 1
-        if isinstance(error, _Draining) and self._failures == 1:
+        if isinstance(error, _ReconnectRequested) and self._failures == 1:
             return
         delay = self._settings.backoff.delay(self._failures) + (error.retry_after or 0.0)
-        if now + delay - self._since > self._settings.patience:
-            self.over()
+        if now + delay - self._since > self._settings.reconnect_timeout:
+            self.end()
             raise error
         await asyncio.sleep(delay)
 
 
-def _curable(error: BuracoError) -> bool:
+def _is_temporary(error: BuracoError) -> bool:
     if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return error.retry_after is not None
-    # Without a reason an internal error is one of the transport, not of the service. And grpc.aio says INTERNAL, in
-    # place of the real status, when a message is being written to a call that ends: another stream tells.
+    # Without a reason an internal error comes from the transport, not from the service. And grpc.aio reports INTERNAL
+    # instead of the real status if a call ends while a message is being written: the next stream shows the real one.
     return error.code in _BROKEN or (error.code is grpc.StatusCode.INTERNAL and not error.reason)
 
 
-class _Draining(Unavailable):
-    """The server itself wants the stream opened anew: the first time there is nothing to wait for."""
+class _ReconnectRequested(Unavailable):
+    """The server asks for another stream: the first attempt need not wait."""
 
 
-def draining() -> BuracoError:
-    """The error for a stream that its replica wants opened anew."""
-    return _Draining(grpc.StatusCode.UNAVAILABLE, message="the replica wants the stream opened anew")
+def reconnect_requested() -> BuracoError:
+    """Return the error for a stream that its replica wants opened again.
+
+    >>> str(reconnect_requested())
+    'UNAVAILABLE: the replica asks for another stream'
+    """
+    return _ReconnectRequested(grpc.StatusCode.UNAVAILABLE, message="the replica asks for another stream")
 
 
-def broken(message: str) -> BuracoError:
-    """The error for a stream that ended without a status of its own to show."""
+def stream_broken(message: str) -> BuracoError:
+    """Return the error for a stream that ended without a status of its own.
+
+    >>> str(stream_broken("the stream ended"))
+    'UNAVAILABLE: the stream ended'
+    """
     return Unavailable(grpc.StatusCode.UNAVAILABLE, message=message)
 
 
-def being_cancelled() -> bool:
-    """Whether the running task itself is cancelled, and not only the call it was reading."""
+def is_being_cancelled() -> bool:
+    """Return True if the running task itself is being cancelled, and not only the call that it was reading.
+
+    >>> async def main():
+    ...     return is_being_cancelled()
+    >>> asyncio.run(main())
+    False
+    """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-def update_of(
+def get_update(
     response: table_service_pb2.WatchTableResponse | table_service_pb2.PlayTableResponse,
 ) -> Update | None:
-    """The update that a message brings, if it brings one."""
+    """Return the update in a message, or None if it has none.
+
+    >>> get_update(table_service_pb2.WatchTableResponse(events=table_pb2.Events(revision=4)))
+    revision: 4
+    <BLANKLINE>
+    """
     kind = response.WhichOneof("update")
     if kind == "events":
         return response.events

@@ -1,4 +1,4 @@
-"""The token of a seat, exchanged for a fresh one in time."""
+"""The token of a seat, which renews itself in time."""
 
 from __future__ import annotations
 
@@ -13,65 +13,79 @@ if TYPE_CHECKING:
     from buraco_client.connection import Connection
     from buraco_client.unary import Metadata
 
-# Seconds between two attempts at least, whatever the clocks say.
-_LEAST_PAUSE: Final = 15.0
-# Seconds that a call waits for a fresh token before it goes with the old one.
-_PATIENCE: Final = 2.0
+_MIN_RENEWAL_INTERVAL: Final = 15.0
+"""Seconds between two renewals, whatever the clocks show."""
+_RENEWAL_TIMEOUT: Final = 2.0
+"""Seconds that a call waits for a fresh token before it goes with the old one."""
 
 
 class SeatToken:
-    """What a seat sends with its calls. When half of the life that was left is over, the next use renews it."""
+    """What a seat sends with its calls. The first use after half of its remaining life renews it.
+
+    >>> token = SeatToken(connection=None, table_id="t", text="secret", expires_at=None)
+    >>> token.is_renewal_due, asyncio.run(token.get_metadata())
+    (False, (('authorization', 'Bearer secret'),))
+    """
 
     def __init__(self, connection: Connection, table_id: str, text: str, expires_at: float | None) -> None:
-        """`expires_at`: seconds since the epoch; None: not known, so that it is not renewed unasked."""
+        """`expires_at`: seconds since the epoch; None: not known, so the token is not renewed by itself."""
         self._connection = connection
         self._table_id = table_id
         self.text = text
         self.expires_at = expires_at
-        self._renewing = False
-        self._due: float | None = None
-        self._plan(0.0)
+        self._is_renewing = False
+        self._renewal_time: float | None = None
+        self._schedule_renewal(0.0)
 
     @property
-    def metadata(self) -> Metadata:
-        """The proof of the seat."""
-        return (("authorization", f"Bearer {self.text}"),)
+    def is_renewal_due(self) -> bool:
+        """True if the next use renews the token."""
+        if self._renewal_time is None or self._is_renewing:
+            return False
+        return asyncio.get_running_loop().time() >= self._renewal_time
 
-    @property
-    def due(self) -> bool:
-        """Whether the next use renews it."""
-        return self._due is not None and not self._renewing and asyncio.get_running_loop().time() >= self._due
+    async def get_metadata(self) -> Metadata:
+        """Return the metadata that proves the seat, after renewing the token if that is due.
 
-    async def fresh(self) -> Metadata:
-        """The proof of the seat, renewed first if that is due. What fails then is tried again later."""
-        if self.due:
+        A renewal that fails is tried again later.
+        """
+        if self.is_renewal_due:
             try:
-                await self.renew(timeout=_PATIENCE)
+                await self.renew(timeout=_RENEWAL_TIMEOUT)
             except BuracoError:
-                self._plan(_LEAST_PAUSE)
-        return self.metadata
+                self._schedule_renewal(_MIN_RENEWAL_INTERVAL)
+        return self._metadata()
 
     async def renew(self, *, timeout: float | None = None) -> None:
-        """Exchanges the token for one with a whole life before it. Raises a BuracoError."""
-        self._renewing = True
+        """Exchange the token for one with its whole life ahead. Raise a BuracoError."""
+        self._is_renewing = True
         try:
             answer = await self._connection.call(
                 self._connection.tables.RenewToken,
                 table_service_pb2.RenewTokenRequest(table_id=self._table_id),
-                metadata=self.metadata,
+                metadata=self._metadata(),
                 timeout=timeout,
             )
         finally:
-            self._renewing = False
+            self._is_renewing = False
         self.text = answer.token
         self.expires_at = answer.token_expires_at.seconds
-        self._plan(_LEAST_PAUSE)
+        self._schedule_renewal(_MIN_RENEWAL_INTERVAL)
 
-    def outlived(self, error: BuracoError, used: str) -> bool:
-        """Whether a stream was ended for the token it was opened with, and there is a newer one."""
+    def has_replaced(self, used: str, error: BuracoError) -> bool:
+        """Return True if a stream ended because the token it was opened with is no longer the current one.
+
+        >>> import grpc
+        >>> token = SeatToken(connection=None, table_id="t", text="new", expires_at=None)
+        >>> token.has_replaced("old", TokenRejected(grpc.StatusCode.UNAUTHENTICATED, "TOKEN_EXPIRED"))
+        True
+        """
         return isinstance(error, TokenRejected) and used != self.text
 
-    def _plan(self, pause: float) -> None:
+    def _metadata(self) -> Metadata:
+        return (("authorization", f"Bearer {self.text}"),)
+
+    def _schedule_renewal(self, min_delay: float) -> None:
         if self.expires_at is not None:
-            left = max(0.0, self.expires_at - time.time())
-            self._due = asyncio.get_running_loop().time() + max(left / 2, pause)
+            remaining = max(0.0, self.expires_at - time.time())
+            self._renewal_time = asyncio.get_running_loop().time() + max(remaining / 2, min_delay)

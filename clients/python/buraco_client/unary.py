@@ -1,4 +1,4 @@
-"""Calls with one request and one answer: a deadline on each, and another try where that is safe."""
+"""Calls with one request and one answer: each has a deadline and is repeated where that is safe."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ Metadata = tuple[tuple[str, str], ...]
 
 
 def new_request_id() -> str:
-    """An id for one mutating call and all its repeats."""
+    """Return a random id for one call that changes something and all repeats of it.
+
+    >>> len(new_request_id())
+    36
+    """
     return str(uuid.uuid4())
 
 
 class Caller:
-    """Makes calls within a deadline.
+    """Makes calls within a deadline and repeats those that `retry_delay` finds worth it.
 
-    UNAVAILABLE is tried again, after the time that the service asks for, and RESOURCE_EXHAUSTED where it
-    does; so is CANCELLED, with which a replica that stops ends calls that came too late for it, and ABORTED
-    where the caller did not ask for a certain revision. All calls of the contract may be repeated: reads
-    change nothing, and the others carry a request id, under which the service answers a repeat with the
-    first answer.
+    All calls of the contract may be repeated: reads change nothing, and the others carry a request id, under which the
+    service answers a repeat with the first answer.
     """
 
     def __init__(self, timeout: float, backoff: Backoff, metadata: Metadata = ()) -> None:
-        """`metadata` goes with every call."""
+        """`timeout`: seconds for a call without one of its own. `metadata`: sent with every call."""
         self._timeout = timeout
         self._backoff = backoff
         self._metadata = metadata
@@ -50,10 +51,12 @@ class Caller:
         *,
         metadata: Metadata = (),
         timeout: float | None = None,
-        request_id: str | None = None,
         revision: int | None = None,
     ) -> _Response:
-        """The answer to `request`, within `timeout` seconds, all tries together. Raises a BuracoError."""
+        """Return the answer to `request`, within `timeout` seconds for all attempts together.
+
+        `revision`: the one that the request insists on. Raise a BuracoError, which carries the request id.
+        """
         clock = asyncio.get_running_loop().time
         remaining = self._timeout if timeout is None else timeout
         deadline = clock() + remaining
@@ -65,7 +68,7 @@ class Caller:
             except grpc.aio.AioRpcError as error:
                 failures += 1
                 failure = from_rpc_error(error)
-                failure.request_id = request_id
+                failure.request_id = getattr(request, "request_id", None)
                 delay = retry_delay(failure, self._backoff, failures, revision)
                 if delay is None or clock() + delay >= deadline:
                     raise failure from error
@@ -74,11 +77,22 @@ class Caller:
 
 
 def retry_delay(failure: BuracoError, backoff: Backoff, failures: int, revision: int | None) -> float | None:
-    """Seconds to wait before the same call is worth another try; None when it is not."""
-    curable = (
+    """Return the seconds to wait before repeating a call, or None if a repeat cannot help.
+
+    `failures`: attempts that failed so far. `revision`: the one that the call insists on, if any.
+
+    >>> from buraco_client import Backoff, LimitReached, TableUnknown
+    >>> busy = LimitReached(grpc.StatusCode.RESOURCE_EXHAUSTED, retry_after=2.0)
+    >>> 2.0 <= retry_delay(busy, Backoff(first=0.1), failures=1, revision=None) <= 2.1
+    True
+    >>> retry_delay(TableUnknown(grpc.StatusCode.NOT_FOUND), Backoff(), failures=1, revision=None) is None
+    True
+    """
+    is_temporary = (
+        # CANCELLED: a replica that stops ends the calls that reach it too late.
         failure.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
-        # The call lost a race against another change; nothing of it was written.
+        # ABORTED: another change preceded the call, of which nothing was written.
         or (failure.code is grpc.StatusCode.ABORTED and revision is None)
         or (failure.code is grpc.StatusCode.RESOURCE_EXHAUSTED and failure.retry_after is not None)
     )
-    return backoff.delay(failures) + (failure.retry_after or 0.0) if curable else None
+    return backoff.delay(failures) + (failure.retry_after or 0.0) if is_temporary else None

@@ -1,4 +1,4 @@
-"""Watching a table."""
+"""`Watch`, the resuming stream of what happens at a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import grpc.aio
 
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_client.errors import BuracoError, from_rpc_error
-from buraco_client.streams import Cursor, Outage, Update, being_cancelled, broken, draining, update_of
+from buraco_client.streams import (
+    Cursor,
+    Outage,
+    Update,
+    get_update,
+    is_being_cancelled,
+    reconnect_requested,
+    stream_broken,
+)
 from buraco_client.trace_context import trace_context
 
 if TYPE_CHECKING:
@@ -24,17 +32,19 @@ if TYPE_CHECKING:
 
 
 class Watch(AsyncIterator[Update]):
-    """What happens at a table, in order: `async for update in client.watch(table_id)`.
+    """What happens at a table, in order: first the state, then changes.
 
-    First the state, then changes; no revision comes twice and none goes back. The stream is opened anew
-    behind the scenes, after the last revision seen, when it breaks, when the replica asks for it, or when it
-    falls silent. Where the changes missed are no longer kept, a HistoryGone says so and the fresh state
-    follows: only there may the revision be lower.
+        async for update in client.watch(table_id):
+            ...
 
-    The iteration ends after the update with which the match ends. Nothing else ends it but `aclose()`, the
-    end of the `async with` block, or a BuracoError: one that opening the stream anew cannot cure, or that
-    lasted longer than the client's `patience`. A cancelled step loses nothing: the next one resumes. One
-    iteration at a time.
+    No revision comes twice and none goes back. The stream is opened again behind the scenes, after the last revision
+    seen, if it breaks, falls silent, or the replica asks for that. If the missed changes are no longer stored, a
+    HistoryGone comes and then the fresh state: only there may the revision be lower.
+
+    The iteration ends after the update with which the match ends. Before that only `aclose()`, the end of an
+    `async with` block or a BuracoError ends it: an error that another stream cannot help, or that lasted longer than
+    the client's `reconnect_timeout`. A cancelled step loses nothing: the next one resumes. One task at a time may
+    iterate.
     """
 
     def __init__(
@@ -43,20 +53,19 @@ class Watch(AsyncIterator[Update]):
         self._connection = connection
         self._table_id = table_id
         self._token = token
-        # The token that the stream was opened with.
-        self._opened_with = ""
+        self._token_used = ""
         self._cursor = Cursor(after_revision)
         self._outage = Outage(connection.streams)
         # After the last revision of a finished table nothing comes.
-        self._unsure = after_revision is not None
+        self._may_be_finished = after_revision is not None
         self._call: (
             grpc.aio.UnaryStreamCall[table_service_pb2.WatchTableRequest, table_service_pb2.WatchTableResponse] | None
         ) = None
-        self._closed = False
+        self._is_closed = False
 
     @property
     def revision(self) -> int | None:
-        """The newest revision seen: a later watch can resume after it. None before the first state."""
+        """The newest revision seen, after which a later watch can resume; None before the first state."""
         return self._cursor.revision
 
     async def __aenter__(self) -> Self:
@@ -68,91 +77,91 @@ class Watch(AsyncIterator[Update]):
         await self.aclose()
 
     def __del__(self) -> None:
-        # An iteration left by `break`: gRPC by itself would keep the stream until a garbage collection.
-        self._drop()
+        # After `break` in a loop gRPC by itself would keep the stream until a garbage collection.
+        self._cancel_call()
 
     def __aiter__(self) -> Self:
         return self
 
     async def aclose(self) -> None:
-        """Ends the watch and its stream."""
-        self._closed = True
-        self._drop()
+        """End the watch and its stream."""
+        self._is_closed = True
+        self._cancel_call()
 
     async def __anext__(self) -> Update:
-        while not self._over():
+        while not self._is_over():
             try:
-                update = await self._step()
+                update = await self._read_update()
             except asyncio.CancelledError:
-                self._drop()
-                if self._over() and not being_cancelled():
+                self._cancel_call()
+                if self._is_over() and not is_being_cancelled():
                     break
                 raise
             except BuracoError as error:
-                self._drop()
-                await self._outage.pause(error)
+                self._cancel_call()
+                await self._outage.wait(error)
             else:
                 if update is not None:
                     return update
-        self._drop()
+        self._cancel_call()
         raise StopAsyncIteration
 
-    async def _step(self) -> Update | None:
-        """What the next message brings, if it is new. Raises the BuracoError of a stream that is at its end."""
-        if self._unsure:
-            await self._look()
+    async def _read_update(self) -> Update | None:
+        """Return the update of the next message, or None if it has no new one. Raise BuracoError if the stream ends."""
+        if self._may_be_finished:
+            await self._check_finished()
             return None
         try:
-            response = await self._read()
+            response = await self._read_message()
         except grpc.aio.AioRpcError as error:
             failure = from_rpc_error(error)
-            if self._token is not None and self._token.outlived(failure, self._opened_with):
-                failure = draining()
+            if self._token is not None and self._token.has_replaced(self._token_used, failure):
+                failure = reconnect_requested()
             raise failure from error
         except TimeoutError:
-            raise broken(f"nothing was heard for {self._connection.streams.silence} s") from None
+            raise stream_broken(f"no message came for {self._connection.streams.max_silence} s") from None
         if response is None:
-            raise broken("the stream ended")
+            raise stream_broken("the stream ended")
         if response.HasField("reconnect"):
-            raise draining()
-        update = update_of(response)
-        if update is not None and not self._cursor.take(update):
+            raise reconnect_requested()
+        update = get_update(response)
+        if update is not None and not self._cursor.advance(update):
             return None
-        self._outage.over()
+        self._outage.end()
         return update
 
-    async def _read(self) -> table_service_pb2.WatchTableResponse | None:
-        """The next message; None at the end of the stream."""
-        metadata = await self._proof()
+    async def _read_message(self) -> table_service_pb2.WatchTableResponse | None:
+        """Return the next message, from a new stream if none is open; None at the end of the stream."""
+        metadata = await self._get_metadata()
         if self._call is None:
             request = table_service_pb2.WatchTableRequest(table_id=self._table_id, after_revision=self._cursor.revision)
             self._call = self._connection.tables.WatchTable(
                 request, metadata=(*self._connection.metadata, *metadata, *trace_context()), wait_for_ready=True
             )
-            self._opened_with = "" if self._token is None else self._token.text
-        async with asyncio.timeout(self._connection.streams.silence):
+            self._token_used = "" if self._token is None else self._token.text
+        async with asyncio.timeout(self._connection.streams.max_silence):
             message = await self._call.read()
         return message if isinstance(message, table_service_pb2.WatchTableResponse) else None
 
-    async def _look(self) -> None:
-        """Finds out whether anything can come: a table that is finished may have nothing more to send."""
+    async def _check_finished(self) -> None:
+        """Find out whether anything can come: a finished table may have nothing more to send."""
         answer = await self._connection.call(
             self._connection.tables.GetTable,
             table_service_pb2.GetTableRequest(table_id=self._table_id),
-            metadata=await self._proof(),
+            metadata=await self._get_metadata(),
         )
-        self._unsure = False
+        self._may_be_finished = False
         if answer.table.state == table_pb2.TABLE_STATE_FINISHED:
-            self._cursor.finishes_at(answer.table.revision)
+            self._cursor.final_revision = answer.table.revision
 
-    async def _proof(self) -> Metadata:
-        """What is sent for the seat, kept fresh while the stream goes on; nothing for everybody's view."""
-        return () if self._token is None else await self._token.fresh()
+    async def _get_metadata(self) -> Metadata:
+        """Return the metadata that proves the seat; empty for the public view."""
+        return () if self._token is None else await self._token.get_metadata()
 
-    def _over(self) -> bool:
-        return self._closed or self._cursor.finished
+    def _is_over(self) -> bool:
+        return self._is_closed or self._cursor.is_finished
 
-    def _drop(self) -> None:
+    def _cancel_call(self) -> None:
         if self._call is not None:
             self._call.cancel()
             self._call = None

@@ -1,6 +1,6 @@
 """Ask the rules without a table: `python ask_rules.py HOST:PORT`.
 
-For a backend that keeps the state of its games itself. A snapshot holds everybody's cards: never send one to a player.
+For a backend that stores the state of its games itself. A snapshot holds everybody's cards: never send it to a player.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FIVE, SIX, KING = card_pb2.CARD_FIVE_OF_HEARTS, card_pb2.CARD_SIX_OF_HEARTS, car
 
 
 async def main(target: str) -> None:
-    """Deal, list the legal moves, play one, score the deal, and ask what some cards can form."""
+    """Deal, list the legal moves, play one, view and score the deal, and ask what some cards can form."""
     async with BuracoClient(target) as client:
         rules = client.rules
         print("rule sets:", ", ".join(rule_set.id for rule_set in await rules.list_rule_sets()))
@@ -26,6 +26,8 @@ async def main(target: str) -> None:
 
         played = await rules.validate_moves(snapshot, 0, moves)
         print("events:", ", ".join(str(event.WhichOneof("event")) for event in played.events))
+        view = await rules.get_view(played.snapshot, seat=0)
+        print("cards in the hand:", len(view.hand))
         score = await rules.score_deal(played.snapshot)
         print("if the deal ended now:", " and ".join(str(side.total) for side in score.sides))
 

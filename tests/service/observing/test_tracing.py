@@ -101,7 +101,7 @@ async def test_a_call_and_what_it_does(traced: Traced, collector: Collector) -> 
         token = seats[0].token
         with trace.use_span(TracerProvider().get_tracer("test").start_span("turn")) as caller:
             for seat in seats:
-                moves = (await seat.legal_moves()).moves
+                moves = (await seat.list_legal_moves()).moves
                 if moves:
                     await seat.submit(moves[:1])
                     break
