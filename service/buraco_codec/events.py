@@ -13,7 +13,7 @@ from buraco.v1 import event_pb2
 from buraco_codec.fields import Untyped, has_unknown_fields
 from buraco_codec.melds import meld_bytes, put_meld
 from buraco_codec.scores import score_to_pb
-from buraco_codec.wire import Fields, tag
+from buraco_codec.wire import Fields
 from buraco_rules.events import Discarded, Drew, Event, LaidOff, Melded
 
 _EVENT: Final = Fields(event_pb2.Event)
@@ -26,8 +26,9 @@ _KINDS: Final = {kind.message_type.name: kind.name for kind in event_pb2.Event.D
 """By name of an event's class: the field of the message that holds it."""
 _RENAMED: Final = {"meld_index": "index", "size": "count"}
 
-_MATCH_ENDED: Final = tag(event_pb2.Event.MATCH_ENDED_FIELD_NUMBER)
-_SEAT_CHANGED: Final = tag(event_pb2.Event.SEAT_CHANGED_FIELD_NUMBER)
+_MATCH_ENDED: Final = _EVENT.match_ended(b"")[:-1]
+_SEAT_CHANGED: Final = _EVENT.seat_changed(b"")[:-1]
+"""What a serialised event of these kinds begins with: all but its size, 0 here."""
 _CACHED: Final = 4096
 
 

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 _NUMBER: Final = 0
 _SIZED: Final = 2
-"""Wire types: of numbers; of what has its size before it: messages, texts, packed lists."""
+"""Wire types: of numbers; of what follows its size: messages, texts, packed lists."""
 
 
 class Fields:
@@ -53,41 +53,16 @@ class _Tagged(dict[int, bytes]):
 
 def _serialiser(field: Any) -> Callable[[Any], bytes]:
     if field.is_packed:  # numbers below 128 take one byte each
-        counts = _Tagged(tag(field.number), optional=False)
+        counts = _Tagged(_tag(field.number, _SIZED), optional=False)
         return lambda items: counts[len(items)] + bytes(items)
     if field.type in (Descriptor.TYPE_MESSAGE, Descriptor.TYPE_STRING, Descriptor.TYPE_BYTES):
-        sizes = _Tagged(tag(field.number), optional=True)
+        sizes = _Tagged(_tag(field.number, _SIZED), optional=True)
         return lambda data: sizes[len(data)] + data
-    return _Tagged(number_tag(field.number), optional=field.has_presence).__getitem__
+    return _Tagged(_tag(field.number, _NUMBER), optional=field.has_presence).__getitem__
 
 
-def tag(field: int) -> bytes:
-    """What a field with this number begins with, if it is one that has its size before it."""
-    return _varint(field << 3 | _SIZED)
-
-
-def number_tag(field: int) -> bytes:
-    """What a field with this number begins with, if it holds a number."""
-    return _varint(field << 3 | _NUMBER)
-
-
-def field(tag: bytes, data: bytes) -> bytes:
-    """A field: the serialised message, or packed list, under its tag."""
-    size = len(data)
-    return tag + (_VARINTS[size] if size < len(_VARINTS) else _varint(size)) + data
-
-
-def number(tag: bytes, value: int) -> bytes:
-    """A field that holds a number, 0 or more; nothing for 0, which is what an absent one says."""
-    if not value:
-        return b""
-    return tag + (_VARINTS[value] if value < len(_VARINTS) else _varint(value))
-
-
-def numbers(field: int, most: int, *, optional: bool = False) -> tuple[bytes, ...]:
-    """By value up to `most`: the field that holds it. An `optional` one says 0, too."""
-    tag = number_tag(field)
-    return (tag + _varint(0) if optional else b"", *[tag + _varint(value) for value in range(1, most + 1)])
+def _tag(field_number: int, wire_type: int) -> bytes:
+    return _varint(field_number << 3 | wire_type)
 
 
 def _varint(number: int) -> bytes:

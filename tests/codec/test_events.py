@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from buraco.v1 import card_pb2, event_pb2
-from buraco_codec import wire
 from buraco_codec.events import (
     VISIBLE,
     UnlistedEvent,
@@ -34,6 +33,12 @@ def happened() -> Iterator[tuple[Deal, events.Event]]:
     for deal, seen in played(2):
         for event in seen:
             yield deal, event
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A field that holds bytes or a message, shorter than 128 bytes, by its number."""
+    tag = number << 3 | 2
+    return bytes((tag,) if tag < 128 else (tag & 127 | 128, tag >> 7)) + bytes((len(content),)) + content
 
 
 def as_wire(value: Any) -> Any:
@@ -190,7 +195,7 @@ def test_what_is_shown_has_no_parts_that_nobody_decided_on() -> None:
 @pytest.mark.parametrize("number", [17, 1000])
 def test_an_unlisted_kind_raises(number: int) -> None:
     """Nothing of an event of a kind that this version does not know is shown, whatever its number."""
-    unlisted = wire.field(wire.tag(number), wire.field(wire.tag(2), b"\x05"))
+    unlisted = field(number, field(2, b"\x05"))
     for seat in (None, 0, 1):
         for event in (unlisted, unlisted + SEAT_CHANGED, SEAT_CHANGED + unlisted, b""):
             with pytest.raises(UnlistedEvent):
@@ -207,10 +212,10 @@ def test_a_known_kind_that_is_not_listed_raises(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_unlisted_field_is_not_shown() -> None:
     """A field that this version does not know is refused, in an event and in what an event holds."""
-    later = wire.field(wire.tag(1000), b"later")
-    meld = wire.tag(event_pb2.Melded.MELD_FIELD_NUMBER)
-    for kind, content in (("drew", later), ("seat_changed", later), ("melded", wire.field(meld, later))):
-        event = wire.field(wire.tag(event_pb2.Event.DESCRIPTOR.fields_by_name[kind].number), content)
+    later = field(1000, b"later")
+    meld = event_pb2.Melded.MELD_FIELD_NUMBER
+    for kind, content in (("drew", later), ("seat_changed", later), ("melded", field(meld, later))):
+        event = field(event_pb2.Event.DESCRIPTOR.fields_by_name[kind].number, content)
         with pytest.raises(UnlistedEvent):
             redacted_event(event, 0)
 
