@@ -1,4 +1,4 @@
-"""A server of one's own: `buraco serve` in its own process, on free ports and a store that is thrown away."""
+"""A temporary server: `buraco serve` in its own process, on free ports and with a store that is removed."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from typing import Final
 
 from buraco_bots.stopping import StopSignals
 
-START_LIMIT: Final = 30.0
-"""Seconds a server may take until it is ready."""
-STOP_LIMIT: Final = 10.0
-"""Seconds a server gets to stop in order before it is killed."""
-_POLL: Final = 0.02
-_LOG_LINES: Final = 5
+START_TIMEOUT: Final = 30.0
+"""Seconds that a server gets to become ready."""
+STOP_TIMEOUT: Final = 10.0
+"""Seconds that a server gets for a graceful stop before it is killed."""
+_POLL_SECONDS: Final = 0.02
+_SHOWN_LOG_LINES: Final = 5
 
 
 class ServerFailed(Exception):
-    """The server did not start. Says what it said last."""
+    """The server did not start. The message ends with the last lines of its log."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """Where the server is, each as `host:port`, and its process."""
+    """The addresses of a server, each as `host:port`, and its process id."""
 
     address: str
     metrics_address: str
@@ -40,11 +40,11 @@ class RunningServer:
 
 @contextlib.contextmanager
 def local_server(signals: StopSignals | None = None) -> Iterator[RunningServer]:
-    """Run a server for the time of the block, and remove all traces of it afterwards, also where `signals` abort.
+    """Run a server for the time of the block, and remove all traces of it afterwards, even if `signals` abort.
 
-    Raise ServerFailed, and Stopped where a signal comes before the server is ready.
+    Raise ServerFailed, and Stopped if a signal comes before the server is ready.
     """
-    signals = signals or StopSignals()  # not entered, so none is received
+    signals = signals or StopSignals()  # not entered: receives none
     signals.check()
     with tempfile.TemporaryDirectory(prefix="buraco-") as name:
         folder = Path(name)
@@ -75,35 +75,35 @@ def _start(folder: Path, output: int) -> subprocess.Popen[bytes]:
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], ready: Path, log: Path, signals: StopSignals) -> RunningServer:
-    deadline = time.monotonic() + START_LIMIT
+    deadline = time.monotonic() + START_TIMEOUT
     while not ready.exists():
         signals.check()
         if process.poll() is not None:
-            raise ServerFailed(f"the server did not start: {_last_words(log)}")
+            raise ServerFailed(f"the server did not start: {_last_log_lines(log)}")
         if time.monotonic() > deadline:
-            raise ServerFailed(f"the server was not ready after {START_LIMIT:.0f} s: {_last_words(log)}")
-        time.sleep(_POLL)
-    said = json.loads(ready.read_text())
-    return RunningServer(said["address"], said["metrics_address"], process.pid)
+            raise ServerFailed(f"the server was not ready after {START_TIMEOUT:.0f} s: {_last_log_lines(log)}")
+        time.sleep(_POLL_SECONDS)
+    addresses = json.loads(ready.read_text())
+    return RunningServer(addresses["address"], addresses["metrics_address"], process.pid)
 
 
-def _last_words(log: Path) -> str:
+def _last_log_lines(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return "\n".join(lines[-_LOG_LINES:]) or "it said nothing"
+    return "\n".join(lines[-_SHOWN_LOG_LINES:]) or "its log is empty"
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(STOP_LIMIT)
+            process.wait(STOP_TIMEOUT)
     finally:
-        process.kill()  # does nothing to one that has ended
+        process.kill()  # no effect if it has ended
         process.wait()
 
 
 def _abort(process: subprocess.Popen[bytes], folder: Path) -> None:
-    """Kill the server and remove its folder, wherever in this module the main thread is."""
+    """Kill the server and remove its folder, whatever line of this module the main thread is at."""
     process.kill()
     with contextlib.suppress(ChildProcessError):  # `_stop` has waited for it
         os.waitpid(process.pid, 0)

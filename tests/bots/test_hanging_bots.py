@@ -27,9 +27,9 @@ from buraco_client import BuracoClient
 
 BURACO = str(Path(sysconfig.get_path("scripts")) / "buraco")
 PATIENCE = 90.0
-EITHER_OF_TWO_SIGNALS = (128 + signal.SIGINT, 128 + signal.SIGTERM)
-"""Exit statuses after SIGINT and SIGTERM at once: the interpreter may handle either of them first."""
 """Seconds, on a busy machine, for what should take two."""
+EITHER_OF_TWO_SIGNALS = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+"""Exit statuses after SIGINT and SIGTERM at once: a process may receive either of them first."""
 FOR_EVER = ["--thinking-limit", "86400"]
 
 MODULE = '''
