@@ -19,7 +19,7 @@ _CACHED: Final = 8192
 
 
 def meld_to_pb(meld: Meld) -> deal_pb2.Meld:
-    """Return a meld as a message."""
+    """Return a meld as a new message, which the caller may change."""
     return deal_pb2.Meld.FromString(meld_bytes(meld))
 
 
@@ -29,7 +29,10 @@ def put_meld(pb: deal_pb2.Meld, meld: Meld) -> None:
 
 
 def meld_from_pb(meld: deal_pb2.Meld, path: Path, problems: Problems) -> Meld | None:
-    """Return a meld as the message has it, legal or not; add the problems and return None if it has any."""
+    """Return a meld as the message has it; add the problems and return None if it has any.
+
+    Checked are its enums and cards, that it has three cards or more, and that its places exist: not the rules of melds.
+    """
     return problems.collect(lambda: _read(meld), None, path)
 
 

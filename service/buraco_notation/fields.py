@@ -37,7 +37,10 @@ class Fields:
         self._places: dict[str, Token] = {}
 
     def add(self, name: str, label: Token, cursor: Cursor, place: Token | None = None) -> None:
-        """Add a field whose value `cursor` goes through. One given twice is a problem."""
+        """Add a field whose value `cursor` goes through. One given twice is a problem, and the first one counts.
+
+        Problems of the whole value are reported at `place`, by default at the label.
+        """
         if name in self._fields:
             self._problems.add(label, f"{name!r} is given twice")
         else:
@@ -96,7 +99,10 @@ class Fields:
         return self.read(name, path, read, None)
 
     def read_keywords(self, name: str, path: str, keywords: Keywords) -> dict[str, Any]:
-        """Return by name the values that a field gives in any order, each at most once; their paths are `path.name`."""
+        """Return by name the values that a field gives in any order, {} if it is left out; their paths are `path.name`.
+
+        A keyword given twice or unknown is a problem.
+        """
 
         def read(cursor: Cursor) -> dict[str, Any]:
             values: dict[str, Any] = {}
@@ -127,7 +133,7 @@ class Fields:
         return 0
 
     def read_pair(self, cursor: Cursor) -> tuple[int, int]:
-        """Read a number of points for each side; 0, and a problem, for one that is missing."""
+        """Read the points of both sides, which may be negative; 0, and a problem, for one that is missing."""
         first = read_integer(cursor, self._problems, "two numbers, one a side")
         second = read_integer(cursor, self._problems, "two numbers, one a side")
         return first or 0, second or 0
@@ -141,7 +147,7 @@ class Fields:
         return max(number or 0, 0)
 
     def read_numbers(self, cursor: Cursor) -> tuple[int, ...]:
-        """Read numbers, at least one; return them sorted."""
+        """Read numbers; return them sorted, repeats included. Without any: (0,), and a problem."""
         numbers = [self.read_number(cursor)]
         while is_integer(cursor.peek()):
             numbers.append(self.read_number(cursor))
@@ -149,7 +155,7 @@ class Fields:
 
 
 def split_fields(text: str, tokens: re.Pattern[str], names: Collection[str], problems: TextProblems) -> Fields:
-    """Return the fields `name: value` of a text. One without one of the names is a problem."""
+    """Return the fields `name: value` of a text, separated by `|` or line ends. One of another name is a problem."""
     fields = Fields(problems, Token("", len(text.rstrip())))
     field: list[Token] = []
     for token in (*split_tokens(tokens, text), Token("\n", len(text))):

@@ -32,6 +32,7 @@ MOVE_SIGNS: Final = frozenset("+^=&~-")
 """What a move begins with."""
 
 MAX_MELD_INDEX: Final = 99
+"""Of a meld in a text; no side has so many."""
 
 
 def format_move(move: Move) -> str:
@@ -69,7 +70,7 @@ def parse_move(text: str) -> Move:
 
 
 def read_move(cursor: Cursor, problems: TextProblems) -> Move | None:
-    """Read a move; None, and a problem, if there is none. What does not belong to it is left."""
+    """Read a move, which may have problems; None, and a problem, if there is none. What follows the move is left."""
     sign = cursor.peek()
     if sign.text not in MOVE_SIGNS:
         problems.add_unexpected(sign, "a move: + ^ = & ~ or -")

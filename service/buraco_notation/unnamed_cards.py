@@ -29,7 +29,7 @@ Cards = list[NamedCard | UnnamedCards]
 
 
 def read_cards(cursor: Cursor, problems: TextProblems) -> Cards:
-    """Read cards up to a comma or the end. What is not a card is a problem."""
+    """Read cards up to a comma or the end; `-` is none. An empty field, or what is not a card, is a problem."""
     cards: Cards = []
     stops = ("", ",")
     if cursor.peek().text == NONE and cursor.peek(1).text in stops:

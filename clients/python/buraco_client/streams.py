@@ -59,7 +59,10 @@ class Cursor:
         return self.final_revision is not None and self.revision is not None and self.revision >= self.final_revision
 
     def advance(self, update: Update) -> bool:
-        """Move to an update and return True, or return False if it is not new."""
+        """Move to an update and return True, or return False if it is not new.
+
+        HistoryGone is always new, and so is the state after it, whatever its revision.
+        """
         if isinstance(update, table_service_pb2.HistoryGone):
             # The state that follows is new even if its revision is lower: the store may have been restored.
             self.revision = self.final_revision = None
@@ -97,7 +100,10 @@ class Outage:
         self._failures = 0
 
     async def wait(self, error: BuracoError) -> None:
-        """Wait before the next attempt. Raise `error` if another attempt cannot help, or the outage lasts too long."""
+        """Wait before the next attempt; not before the first one after `reconnect_requested`.
+
+        Raise `error` if another attempt cannot help, or the outage lasts too long.
+        """
         if not _is_temporary(error):
             self.end()
             raise error
@@ -127,7 +133,7 @@ class _ReconnectRequested(Unavailable):
 
 
 def reconnect_requested() -> BuracoError:
-    """Return the error for a stream that its replica wants opened again.
+    """Return the error for a stream that its replica wants opened again, at first without waiting.
 
     >>> str(reconnect_requested())
     'UNAVAILABLE: the replica asks for another stream'

@@ -42,7 +42,7 @@ def make_entry(change: Change) -> Entry:
 
 
 def serialise_entry(entry: Entry, change: Change) -> bytes:
-    """Return the StoredEntry that a store keeps: the entry, and the moves that made the change."""
+    """Return the StoredEntry that a store keeps: the entry, and the moves or the undo that made the change."""
     events = [_ENTRY.events(event) for event in entry.events]
     moves = [_ENTRY.moves(_SEAT_MOVE.seat(change.seat) + _SEAT_MOVE.move(move_bytes(move))) for move in change.moves]
     return b"".join([*events, *moves, _ENTRY.undo(change.undo)])

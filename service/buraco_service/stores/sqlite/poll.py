@@ -17,6 +17,7 @@ class ForeignCommits:
 
     `data_version` returns a number that changes with other processes' commits; `changed_revisions` then returns which
     tables have another revision than the known one (None: no table), and `notify` is called with each of these.
+    StoreUnavailable from either is ignored until the next poll; any other error ends polling until the next `watch`.
     """
 
     def __init__(
@@ -33,14 +34,14 @@ class ForeignCommits:
         self._task: asyncio.Task[None] | None = None
 
     def watch(self, table_id: str) -> None:
-        """Poll for this table from now on. The first poll finds it changed, because its revision is not known yet."""
+        """Poll for this table from now on. The first poll finds it changed, if it exists: no revision is known yet."""
         self._known[table_id] = None
         self._has_new_tables = True
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._poll())
 
     def unwatch(self, table_id: str) -> None:
-        """Stop polling for this table."""
+        """Stop polling for a table that is watched; watches are not counted. Raise KeyError for another."""
         del self._known[table_id]
 
     def note_own_commit(self, table_id: str, revision: int | None) -> None:

@@ -15,6 +15,7 @@ from buraco_service.stores.base import StoreIncompatible
 T = TypeVar("T")
 
 SCHEMA_VERSION = 3
+"""The schema that this version reads and writes."""
 _APPLICATION_ID = 0x42755263
 
 # The write-ahead log is copied into the database after so many pages (16 MB): often enough for a quick start after a
@@ -117,8 +118,9 @@ def read_schema_version(path: Path) -> int:
 def open_writer(path: Path, busy_timeout: float) -> sqlite3.Connection:
     """Return a connection that writes, and bring the schema of the database up to date.
 
-    Wait up to `busy_timeout` seconds for locks of other processes. Raise StoreIncompatible for a database of another
-    program or with a newer schema, sqlite3.Error if it cannot be opened or written.
+    Wait up to `busy_timeout` seconds for locks of other processes. Raise StoreIncompatible for a file that is no
+    database, a database of another program or with a newer schema, and where the journal mode WAL cannot be had;
+    sqlite3.Error if it cannot be opened or written.
     """
     db = _connect(path, busy_timeout)
     try:
@@ -159,7 +161,10 @@ def open_reader(path: Path, busy_timeout: float) -> sqlite3.Connection:
 
 
 def begin(db: sqlite3.Connection, busy_timeout: float) -> None:
-    """Start a transaction that may write. Raise sqlite3.Error if another process keeps the lock for too long."""
+    """Start a transaction that may write, after undoing one that is still open.
+
+    Raise sqlite3.Error if another process keeps the lock for too long.
+    """
     roll_back(db)  # in case an earlier rollback failed
     retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE"), busy_timeout)
 
