@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import configparser
 import importlib.metadata
+import os
 import re
 import subprocess
 import sys
@@ -46,7 +47,10 @@ LOCKS = (
     DEPLOY_POLICIES_LOCK,
 )
 GENERATED = "clients/python/buraco"
-PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+WHEEL: dict[str, Any] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+DATA: dict[str, str] = WHEEL["sources"]
+"""Folders of data, and where the wheel has them."""
+PACKAGES: list[str] = [folder for folder in WHEEL["packages"] if folder not in DATA]
 OWN_PACKAGES = [package for package in PACKAGES if package != GENERATED]
 
 TOP_LEVEL = {
@@ -347,7 +351,7 @@ def test_subcommand_loads(name: str) -> None:
 
 
 def test_wheel_holds_the_packages(tmp_path: Path) -> None:
-    """A wheel has every package whole, with its licence, and nothing else."""
+    """A wheel has every package whole, its data and its licence, and nothing else; the client finds its data there."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)],
         cwd=ROOT,
@@ -364,5 +368,18 @@ def test_wheel_holds_the_packages(tmp_path: Path) -> None:
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert shipped == on_disk
+    data = {f"{place}/{path.name}" for folder, place in DATA.items() for path in (ROOT / folder).glob("*.json")}
+    assert shipped == on_disk | data
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    program = "from buraco_client import languages, texts; print(texts.__file__, *languages())"
+    answer = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "installed")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert answer.stdout.split() == [str(tmp_path / "installed/buraco_client/texts.py"), "en", "es", "it", "pt"]
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)

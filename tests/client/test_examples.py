@@ -67,10 +67,10 @@ def test_two_players_and_a_spectator_end_with_the_same_scores(server: RunningSer
     assert (one[0], other[0]) == ("0", "1")
     assert one[1:] == other[1:]
     lines = seen.splitlines()
-    assert re.fullmatch(r"\d+: seat 1: Blaise", lines[0])
-    assert re.fullmatch(r"\d+: deal 1, seat [01] starts", lines[1])
-    assert lines[-1].endswith(f": match over, {one[1]} to {one[2]}")
-    assert {re.sub(r"\d+: seat \d (\w+).*", r"\1", line) for line in lines[2:]} >= {"draws", "melds", "discards"}
+    assert re.fullmatch(r"\d+: Blaise sat down", lines[0])
+    assert re.fullmatch(r"\d+: Deal 1: (Ada|Blaise) starts", lines[1])
+    assert re.fullmatch(rf"\d+: .* match.*, {one[1]} : {one[2]}", lines[-1])
+    assert {re.sub(r"\d+: (Ada|Blaise) (\w+).*", r"\2", line) for line in lines[2:]} >= {"drew", "laid", "discarded"}
 
 
 def test_rules_are_asked_without_a_table(server: RunningServer) -> None:

@@ -26,6 +26,7 @@ from buraco_client.play import PlaySession, PlayUpdate
 from buraco_client.rules import Rules, RulesClient
 from buraco_client.seat import Seat
 from buraco_client.streams import Update
+from buraco_client.texts import Texts, languages
 from buraco_client.tls import Tls
 from buraco_client.unary import new_request_id
 from buraco_client.watch import Watch
@@ -50,10 +51,12 @@ __all__ = [
     "SeatNotYours",
     "TableRefused",
     "TableUnknown",
+    "Texts",
     "Tls",
     "TokenRejected",
     "Unavailable",
     "Update",
     "Watch",
+    "languages",
     "new_request_id",
 ]
