@@ -52,6 +52,16 @@ def prose(document: str) -> str:
     return re.sub(r"^```.*?^```$", "", text(document), flags=re.MULTILINE | re.DOTALL)
 
 
+def check_sessions(document: str, examples: int) -> None:
+    """Check that what a document types at Python's prompt, so many examples at least, answers as it is printed."""
+    session = "\n".join(blocks(document, "pycon"))
+    test = doctest.DocTestParser().get_doctest(session, {}, document, None, 0)
+    assert len(test.examples) >= examples
+    report: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(test, out=report.append)
+    assert report == []
+
+
 @cache
 def anchors(document: str) -> set[str]:
     """Return the fragments of a document's headings at GitHub."""
@@ -291,6 +301,11 @@ def test_the_python_client_example_plays_a_deal(tmp_path: Path) -> None:
     assert re.fullmatch(r"scores \[-?\d+, -?\d+\]\n", run.stdout)
 
 
+def test_the_session_of_the_python_client_is_true() -> None:
+    """What is typed at Python's prompt answers as it is printed."""
+    check_sessions("clients/python/README.md", 8)
+
+
 # ---- bots/README.md --------------------------------------------------------------------------------
 
 
@@ -310,12 +325,7 @@ def run_buraco(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 def test_the_sessions_of_the_bots_document_are_true() -> None:
     """What is typed at Python's prompt, block after block, answers as it is printed."""
-    session = "\n".join(blocks("bots/README.md", "pycon"))
-    test = doctest.DocTestParser().get_doctest(session, {}, "bots/README.md", None, 0)
-    assert len(test.examples) >= 10
-    report: list[str] = []
-    doctest.DocTestRunner(verbose=False).run(test, out=report.append)
-    assert report == []
+    check_sessions("bots/README.md", 10)
 
 
 @pytest.mark.parametrize("bot", ["Patient", "Eager"])

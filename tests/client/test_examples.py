@@ -89,6 +89,23 @@ def test_rules_are_asked_without_a_table(server: RunningServer) -> None:
     ]
 
 
+def test_cards_are_chosen_in_the_players_language(server: RunningServer) -> None:
+    """A hand is sorted, cards are picked one by one, and the moves, an event and a refusal are in Italian."""
+    with started("choose_cards.py", server.address, "it") as process:
+        lines = finished(process).splitlines()
+    assert lines == [
+        "Ada ha pescato K♠ dal tallone",
+        "suit:  J♠ K♠ A♠ 7♥ K♥ 4♣ 5♣ 5♦ 6♦ A♦ 2♣ Jolly",
+        "rank:  4♣ 5♣ 5♦ 6♦ 7♥ J♠ K♠ K♥ A♠ A♦ 2♣ Jolly",
+        "melds: J♠ K♠ A♠ 4♣ 5♣ 5♦ 6♦ 7♥ K♥ A♦ 2♣ Jolly",
+        "5♦ + 5♣ 6♦ 2♣ Jolly",
+        "5♦ 6♦ + 2♣ Jolly",
+        "Cala 5♦ 6♦ 2♣: Matta a destra",
+        "Cala 2♣ 5♦ 6♦: Matta a sinistra",
+        "È il turno di un altro giocatore.",
+    ]
+
+
 def test_a_turn_is_taken_call_by_call(server: RunningServer) -> None:
     """Without a stream a table is found, a turn played, nothing taken back, a seat restored and another left."""
     with started("take_turn.py", server.address) as process:

@@ -5,6 +5,7 @@ resume by themselves and errors as exceptions.
 """
 
 from buraco_client.backoff import Backoff
+from buraco_client.card_picking import WildPlace, moves_for, pickable, wild_place
 from buraco_client.client import BuracoClient
 from buraco_client.errors import (
     ApiKeyRejected,
@@ -22,6 +23,7 @@ from buraco_client.errors import (
     TokenRejected,
     Unavailable,
 )
+from buraco_client.hand_order import HandOrder, sorted_hand
 from buraco_client.play import PlaySession, PlayUpdate
 from buraco_client.rules import Rules, RulesClient
 from buraco_client.seat import Seat
@@ -38,6 +40,7 @@ __all__ = [
     "BuracoError",
     "DeadlineExceeded",
     "FieldProblem",
+    "HandOrder",
     "InvalidRequest",
     "LimitReached",
     "PlaySession",
@@ -57,6 +60,11 @@ __all__ = [
     "Unavailable",
     "Update",
     "Watch",
+    "WildPlace",
     "languages",
+    "moves_for",
     "new_request_id",
+    "pickable",
+    "sorted_hand",
+    "wild_place",
 ]
