@@ -212,13 +212,13 @@ class Subscription(Protocol):
         """
 
     def wake(self) -> None:
-        """End this wait, or the next, without a change."""
+        """End the wait under way, or else the next one, without a change."""
 
     def hold(self) -> None:
-        """Let changes wake nobody until `release`, because the waiter makes the next change itself."""
+        """Let changes wake nobody until `release`, because the waiter makes the next one itself; `wake` still does."""
 
     def release(self, seen: int) -> None:
-        """End `hold`, and wake for changes after revision `seen` that came meanwhile."""
+        """End `hold`, and wake for changes that came meanwhile: those after revision `seen`, or of unknown revision."""
 
 
 class Store(Protocol):
@@ -255,7 +255,7 @@ class Store(Protocol):
         """
 
     async def find_answer(self, table_id: str, *request_ids: str) -> StoredAnswer | None:
-        """Return the table's stored answer under one of these request ids, None if there is none.
+        """Return the table's stored answer under one of these request ids, None if there is none. Ids may be invalid.
 
         If there is no such table, look for the answer of a create by an earlier version, which chose the table id.
         """
@@ -268,10 +268,16 @@ class Store(Protocol):
         """
 
     async def read_records(self, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
-        """Return the first `limit` (deal number, payload) after a deal number, in order. Raise TableNotFound."""
+        """Return the first `limit` (deal number, payload) after a deal number (-1: from the start).
+
+        They are in order; deals without a record are left out. Raise TableNotFound.
+        """
 
     async def list_tables(self, status: str | None, limit: int, after: str | None) -> list[StoredTable]:
-        """Return the first `limit` tables, of one status or of all, with an id after `after` by code points."""
+        """Return the first `limit` tables of a status (None: of all) after an id (None: from the start).
+
+        They are in the order of their ids, by code points; none left gives an empty list.
+        """
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many.

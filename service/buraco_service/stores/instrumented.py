@@ -44,14 +44,14 @@ class TracingObserver:
         self._observer = observer
 
     def observe_store_operation(self, operation: str, outcome: str, seconds: float) -> None:
-        """See `StoreObserver`."""
+        """Report an operation that has ended; to the trace only within a call that is traced."""
         self._observer.observe_store_operation(operation, outcome, seconds)
         call = current_call.get()
         if call is not None and call.trace is not None:
             call.trace.record_operation(operation, outcome, seconds)
 
     def set_store_watchers(self, count: int) -> None:
-        """See `StoreObserver`."""
+        """Report the count to the other observer alone."""
         self._observer.set_store_watchers(count)
 
 
@@ -64,59 +64,62 @@ class InstrumentedStore:
         self._watchers = 0
 
     async def create(self, table: NewTable) -> None:
-        """See `Store.create`."""
+        """Write a new table with revision 1. Raise AlreadyAnswered for a repeated request, TableExists."""
         await self._observed("create", self._store.create(table))
 
     async def count_owned(self, owner: str, status: str) -> int:
-        """See `Store.count_owned`."""
+        """Return the number of the owner's tables with this status."""
         return await self._observed("owned", self._store.count_owned(owner, status))
 
     async def count(self, status: str) -> int:
-        """See `Store.count`."""
+        """Return the number of tables with this status."""
         return await self._observed("count", self._store.count(status))
 
     async def load(self, table_id: str) -> StoredTable:
-        """See `Store.load`."""
+        """Return the newest state of the table. Raise TableNotFound."""
         return await self._observed("load", self._store.load(table_id))
 
     async def load_revision(self, table_id: str) -> int:
-        """See `Store.load_revision`."""
+        """Return the newest revision of the table. Raise TableNotFound."""
         return await self._observed("revision", self._store.load_revision(table_id))
 
     async def commit(self, commit: Commit) -> int:
-        """See `Store.commit`."""
+        """Write one change and return the new revision.
+
+        Raise, in this order: TableNotFound; AlreadyAnswered for a repeat; RevisionConflict; RevisionsExhausted.
+        """
         return await self._observed("commit", self._store.commit(commit))
 
     async def find_answer(self, table_id: str, *request_ids: str) -> StoredAnswer | None:
-        """See `Store.find_answer`."""
+        """Return the stored answer under one of the request ids, None if there is none."""
         return await self._observed("remembered", self._store.find_answer(table_id, *request_ids))
 
     async def read_log(self, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
-        """See `Store.read_log`."""
+        """Return the first `limit` entries after a revision. Raise TableNotFound; HistoryGone for dropped ones."""
         return await self._observed("log", self._store.read_log(table_id, after_revision, limit))
 
     async def read_records(self, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
-        """See `Store.read_records`."""
+        """Return the first `limit` (deal number, payload) after a deal number, in order. Raise TableNotFound."""
         return await self._observed("records", self._store.read_records(table_id, after_deal, limit))
 
     async def list_tables(self, status: str | None, limit: int, after: str | None) -> list[StoredTable]:
-        """See `Store.list_tables`."""
+        """Return the first `limit` tables of a status (None: of all) after an id (None: from the start), by id."""
         return await self._observed("list", self._store.list_tables(status, limit, after))
 
     async def expire(self, updated_before: float, limit: int) -> int:
-        """See `Store.expire`."""
+        """Remove up to `limit` tables not written since `updated_before`, and return how many."""
         return await self._observed("expire", self._store.expire(updated_before, limit))
 
     def subscribe(self, table_id: str) -> Subscription:
-        """See `Store.subscribe`."""
+        """Return a subscription, which counts as a watcher while it is entered. Its waits are not reported."""
         return _CountedSubscription(self._store.subscribe(table_id), self._add_watchers)
 
     async def ping(self) -> None:
-        """See `Store.ping`."""
+        """Return if the store answers and could write. Nothing is written."""
         await self._observed("ping", self._store.ping())
 
     async def close(self) -> None:
-        """See `Store.close`."""
+        """Close the other store. This is not reported."""
         await self._store.close()
 
     async def _observed(self, operation: str, call: Awaitable[T]) -> T:

@@ -40,7 +40,7 @@ def is_id(value: str) -> bool:
 
 
 def hour_of(seconds: float) -> int:
-    """Return the hour since the epoch, which stores keep in an index of tables to expire.
+    """Return the full hours since the epoch, which stores keep in an index of tables to expire.
 
     With hours instead of seconds, few commits change the index.
     """

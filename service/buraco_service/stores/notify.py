@@ -11,7 +11,7 @@ from buraco_service.stores.base import StoreUnavailable
 
 
 class TableSubscription:
-    """A subscription to one table (see `base.Subscription`)."""
+    """A `base.Subscription` of one table, which `Subscriptions` notifies."""
 
     def __init__(self, subscriptions: Subscriptions, table_id: str) -> None:
         self._subscriptions = subscriptions
@@ -30,7 +30,10 @@ class TableSubscription:
         self._subscriptions.remove(self._table_id, self)
 
     async def wait(self) -> int | None:
-        """See `base.Subscription`."""
+        """Return the newest revision after a change (None: not known), 0 after `wake` alone.
+
+        Raise StoreUnavailable once the store is closed.
+        """
         self._subscriptions.check_open()
         await self._woken.wait()
         self._woken.clear()
@@ -39,21 +42,21 @@ class TableSubscription:
         return newest
 
     def wake(self) -> None:
-        """See `base.Subscription`."""
+        """End the wait under way, or else the next one, even during `hold`."""
         self._woken.set()
 
     def hold(self) -> None:
-        """See `base.Subscription`."""
+        """Let changes wake nobody until `release`."""
         self._held = True
 
     def release(self, seen: int) -> None:
-        """See `base.Subscription`."""
+        """End `hold`, and wake for changes that came meanwhile: those after revision `seen`, or not known."""
         self._held = False
         if self._newest is None or self._newest > seen:
             self._woken.set()
 
     def notify(self, revision: int | None) -> None:
-        """Take in that the table has come to this revision; None: not known."""
+        """Take in a change to this revision (None: not known), and end the wait unless changes are on hold."""
         if revision is None or self._newest is None:
             self._newest = None
         else:
@@ -75,7 +78,7 @@ class Subscriptions:
         self._closed = False
 
     def subscribe(self, table_id: str) -> TableSubscription:
-        """See `base.Store.subscribe`."""
+        """Return a subscription to the table. It receives nothing until it is entered."""
         return TableSubscription(self, table_id)
 
     def notify(self, table_id: str, revision: int | None) -> None:
@@ -112,7 +115,7 @@ class Subscriptions:
         subscriptions.add(subscription)
 
     def remove(self, table_id: str, subscription: TableSubscription) -> None:
-        """Undo `add`."""
+        """Undo `add`. Raise KeyError if the subscription is not there."""
         subscriptions = self._by_table[table_id]
         subscriptions.remove(subscription)
         if not subscriptions:

@@ -13,13 +13,15 @@ class SchemaReport(NamedTuple):
 
     text: str
     due: tuple[str, ...] = ()
-    """The names of migrations that are still to be applied."""
+    """The names of the migrations that are still to be applied; empty once applied, and for stores without any."""
 
 
 async def migrate_store(url: str, *, apply: bool) -> SchemaReport:
-    """Apply the migrations that are due, or with `apply` False only report them.
+    """Apply the migrations that are due to a PostgreSQL store, or with `apply` False only report them.
 
-    Raise StoreUrlError, StoreUnavailable, and StoreIncompatible for a store that this version cannot use.
+    A SQLite file is only read, and may be missing. A Redis store is opened to see that this version can use it, which
+    writes the schema version to a new one. Raise StoreUrlError, StoreUnavailable, and
+    StoreIncompatible for a store that this version cannot use.
     """
     scheme, rest = split_url(url)
     if scheme in {"postgresql", "postgres"}:

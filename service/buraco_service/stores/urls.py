@@ -29,7 +29,7 @@ async def open_store(url: str) -> Store:
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """Return the URL's scheme and the rest after `://`. Raise StoreUrlError unless it is a scheme of a store."""
+    """Return the scheme in lower case and the rest after `://`. Raise StoreUrlError unless it is a store's scheme."""
     scheme, separator, rest = url.partition("://")
     if not separator or scheme.lower() not in _OPENERS:
         # Never the URL itself: it may hold a password.
@@ -58,7 +58,10 @@ async def _open_postgres(rest: str) -> Store:
 
 
 def sqlite_file(rest: str) -> Path:
-    """Return the absolute path of the file that `sqlite://` and the rest name. Raise StoreUrlError if none can be."""
+    """Return the absolute path of the file that `sqlite://` and the rest name. It may be missing, its folder may not.
+
+    Raise StoreUrlError for a rest that names no such file.
+    """
     host, slash, name = rest.partition("/")
     path = unquote(name)
     if host or not slash:

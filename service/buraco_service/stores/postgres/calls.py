@@ -23,7 +23,7 @@ _SELECT_TABLES = "SELECT table_id, revision, state, status, created_at, updated_
 
 
 async def load(db: Connection, table_id: str) -> StoredTable:
-    """See `Store.load`."""
+    """Return the newest state of the table. Raise TableNotFound."""
     row = await db.fetchrow(f"{_SELECT_TABLES} WHERE table_id = $1", table_id)
     if row is None:
         raise TableNotFound(table_id)
@@ -31,7 +31,7 @@ async def load(db: Connection, table_id: str) -> StoredTable:
 
 
 async def load_revision(db: Connection, table_id: str) -> int:
-    """See `Store.load_revision`."""
+    """Return the newest revision of the table. Raise TableNotFound."""
     found: int | None = await db.fetchval("SELECT revision FROM buraco.tables WHERE table_id = $1", table_id)
     if found is None:
         raise TableNotFound(table_id)
@@ -39,19 +39,19 @@ async def load_revision(db: Connection, table_id: str) -> int:
 
 
 async def count_owned(db: Connection, owner: str, status: str) -> int:
-    """See `Store.count_owned`."""
+    """Return the number of the owner's tables with this status."""
     found: int = await db.fetchval("SELECT count(*) FROM buraco.tables WHERE owner = $1 AND status = $2", owner, status)
     return found
 
 
 async def count(db: Connection, status: str) -> int:
-    """See `Store.count`. Reads the index alone, as far as the table has been vacuumed."""
+    """Return the number of tables with this status. Reads the index alone, as far as the table has been vacuumed."""
     found: int = await db.fetchval("SELECT count(*) FROM buraco.tables WHERE status = $1", status)
     return found
 
 
 async def find_answer(db: Connection, table_id: str, request_ids: Sequence[str]) -> StoredAnswer | None:
-    """See `Store.find_answer`."""
+    """Return the stored answer under one of the request ids, None if there is none."""
     row = await db.fetchrow(
         "SELECT requests.revision, answer FROM buraco.tables JOIN buraco.requests USING (number)"
         " WHERE table_id = $1 AND request_id = ANY ($2)"
@@ -64,7 +64,7 @@ async def find_answer(db: Connection, table_id: str, request_ids: Sequence[str])
 
 
 async def read_log(db: Connection, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
-    """See `Store.read_log`."""
+    """Return the first `limit` entries after a revision. Raise TableNotFound; HistoryGone for dropped ones."""
     after = clamp(after_revision, 0)
     rows = await db.fetch(
         "SELECT tables.revision, log_start, entry.revision, entry.payload FROM buraco.tables LEFT JOIN LATERAL ("
@@ -86,7 +86,7 @@ async def read_log(db: Connection, table_id: str, after_revision: int, limit: in
 
 
 async def read_records(db: Connection, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
-    """See `Store.read_records`."""
+    """Return the first `limit` (deal number, payload) after a deal number, in order. Raise TableNotFound."""
     rows = await db.fetch(
         "SELECT record.deal, record.payload FROM buraco.tables LEFT JOIN LATERAL ("
         " SELECT deal, payload FROM buraco.records WHERE number = tables.number AND deal > $2 ORDER BY deal LIMIT $3"
@@ -101,7 +101,7 @@ async def read_records(db: Connection, table_id: str, after_deal: int, limit: in
 
 
 async def list_tables(db: Connection, status: str | None, limit: int, after: str | None) -> list[StoredTable]:
-    """See `Store.list_tables`."""
+    """Return the first `limit` tables of a status (None: of all) after an id (None: from the start), by id."""
     # Every id is greater than "".
     page = "table_id > $1 ORDER BY table_id LIMIT $2"
     if status is None:
@@ -112,7 +112,7 @@ async def list_tables(db: Connection, status: str | None, limit: int, after: str
 
 
 async def create(db: Connection, table: NewTable) -> None:
-    """See `Store.create`."""
+    """Write a new table with revision 1. Raise AlreadyAnswered for a repeated request, TableExists."""
     row = await db.fetchrow(
         "SELECT outcome, first_table, first_answer FROM buraco.create_table_1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         *(table.table_id, table.state, table.status, table.now, hour_of(table.now)),
@@ -127,7 +127,7 @@ async def create(db: Connection, table: NewTable) -> None:
 
 
 async def expire(db: Connection, updated_before: float, limit: int) -> int:
-    """See `Store.expire`."""
+    """Remove up to `limit` tables not written since `updated_before`, and return how many."""
     removed: int = await db.fetchval(
         "SELECT buraco.expire_1($1, $2, $3)", updated_before, hour_of(updated_before), limit
     )
@@ -141,7 +141,7 @@ async def check_writable(db: Connection) -> None:
 
 
 async def undurable_settings(db: Connection) -> list[str]:
-    """Return the names of the server's settings by which it may lose acknowledged commits."""
+    """Return the settings that are off so that the server may lose acknowledged commits, by name; empty if none is."""
     rows = await db.fetch(
         "SELECT name FROM pg_settings WHERE name IN ('synchronous_commit', 'fsync') AND setting = 'off' ORDER BY name"
     )
@@ -149,5 +149,5 @@ async def undurable_settings(db: Connection) -> list[str]:
 
 
 async def notify(db: Connection, channel: str, payload: str) -> None:
-    """Send a notification."""
+    """Send a notification to all that listen on the channel, this process included."""
     await db.execute("SELECT pg_notify($1, $2)", channel, payload)

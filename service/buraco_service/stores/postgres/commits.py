@@ -29,6 +29,7 @@ from buraco_service.stores.limits import MAX_NUMBER, hour_of
 from buraco_service.stores.postgres.pool import Work
 
 MAX_COMMITS = 128
+"""A batch with so many commits takes no more."""
 _MAX_BYTES = 8 * 1024 * 1024
 
 _COMMIT = (
@@ -48,7 +49,7 @@ class CommitBatch(Work):
         self._on_commit = on_commit
 
     async def run(self, connection: Connection) -> None:
-        """See `Work.run`."""
+        """Write the commits in one transaction; give each its revision, or the StoreError that it met."""
         # In the same order everywhere, so that two batches cannot wait for each other. Commits of a table keep theirs.
         self.commits.sort(key=lambda pair: pair[0].table_id)
         rows = await connection.fetch(
@@ -66,7 +67,7 @@ class CommitBatch(Work):
                 self._on_commit(commit.table_id, row["made"])
 
     def fail(self, error: Exception) -> None:
-        """See `Work.fail`."""
+        """Raise the error for all that wait, and report every table as changed to an unknown revision."""
         for commit, future in self.commits:
             if not future.done():
                 future.set_exception(error)
@@ -74,12 +75,12 @@ class CommitBatch(Work):
             self._on_commit(commit.table_id, None)
 
     def split(self) -> list[Work]:
-        """See `Work.split`."""
+        """Return a batch for each commit; none for a single commit."""
         return [CommitBatch([pair], self._on_commit) for pair in self.commits] if len(self.commits) > 1 else []
 
 
 def merge_commits(queue: deque[Work]) -> Work:
-    """Take the first batch from the queue, merged with those behind it up to the limits of a batch."""
+    """Take the first batch from the queue, which is not empty, and merge those behind it until the batch is full."""
     batch = queue.popleft()
     assert isinstance(batch, CommitBatch)
     size = _size(batch)

@@ -14,13 +14,13 @@ from asyncpg import Connection
 from buraco_service.stores.base import StoreError, StoreIncompatible, StoreUnavailable, StoreUrlError
 
 CONNECT_SECONDS = 5.0
-"""How long connecting may take, unless the URL has `connect_timeout`."""
+"""The time that connecting may take, unless the URL has `connect_timeout`."""
 
 STATEMENT_SECONDS = 10
-"""After which the server cancels a statement, unless the role or the database has a setting for this."""
+"""The time after which the server cancels a statement, unless the role or the database has a setting for this."""
 
 CALL_SECONDS = 12.0
-"""After which a connection that has not answered is terminated: later than the server should cancel."""
+"""The time after which a connection that has not answered is terminated: later than the server should cancel."""
 
 # The parameters of libpq that the driver knows, and two of the server.
 _PARAMETERS = frozenset(
@@ -72,7 +72,7 @@ class Target:
 
 
 def parse_url(rest: str) -> Target:
-    """Parse `postgresql://` and the rest. Raise StoreUrlError, which never quotes the URL."""
+    """Parse `postgresql://` and the rest. Raise StoreUrlError, also for files that are missing; it quotes no secret."""
     if "#" in rest:
         raise StoreUrlError("a postgresql URL has no fragment (in a name or password, write %23 for #)")
     try:
@@ -100,7 +100,7 @@ def parse_url(rest: str) -> Target:
 
 
 async def connect(target: Target) -> Session:
-    """Open a connection.
+    """Open a connection, with STATEMENT_SECONDS as its limit unless the server sets another.
 
     Raise StoreUnavailable if that fails now, StoreUrlError if it never works with this URL, StoreIncompatible for a
     database that is not in UTF-8.
@@ -135,7 +135,7 @@ async def connect(target: Target) -> Session:
 
 
 def as_store_error(error: Exception) -> Exception:
-    """Return a StoreError for trouble with the server, and a programming error unchanged."""
+    """Return a StoreError for trouble with the server; a StoreError, or a programming error, unchanged."""
     store_error = _store_error(error)
     if store_error is None:
         return error

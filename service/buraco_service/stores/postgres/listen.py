@@ -33,7 +33,7 @@ _VERIFY_SECONDS = 5.0
 def parse_notification(payload: str) -> Iterator[tuple[str, int | None]]:
     """Yield the tables that a notification names and their new revisions, None for a removed table.
 
-    Raise ValueError for a notification of another program.
+    Raise ValueError, maybe after some tables, for a notification of another program.
     """
     start = 0
     while start < len(payload):
@@ -69,14 +69,15 @@ class Listener:
         self._expected: tuple[str, asyncio.Event] | None = None
 
     async def start(self) -> None:
-        """Listen from now on. Raise StoreError if that fails."""
+        """Listen from now on, also after a lost connection. Raise StoreError if the first one fails."""
         self._connection = await self._connect_and_listen()
         self._task = asyncio.create_task(self._keep_listening())
 
     async def verify(self, send: Callable[[str], Awaitable[object]]) -> None:
-        """Send a notification by `send(payload)`, and wait for it.
+        """Send a notification by `send(payload)`, and wait for it, after `start`.
 
-        Raise StoreIncompatible if it does not come, StoreUnavailable if the connection ends instead.
+        Raise StoreIncompatible if it does not come in 5 seconds, StoreUnavailable if the connection ends instead, and
+        what `send` raises.
         """
         assert self._connection is not None
         connection, token, done = self._connection, uuid.uuid4().hex, asyncio.Event()

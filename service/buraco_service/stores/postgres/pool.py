@@ -48,7 +48,7 @@ class Work(ABC):
 
     @abstractmethod
     async def run(self, connection: Connection) -> None:
-        """Do it, and settle the futures of those who wait. If this raises, no future has been settled."""
+        """Do it, and settle the futures of those who wait. If this raises, none is settled, and it may run again."""
 
     @abstractmethod
     def fail(self, error: Exception) -> None:
@@ -69,7 +69,7 @@ class Call(Work, Generic[T]):
         self._call = call
 
     async def run(self, connection: Connection) -> None:
-        """See `Work.run`."""
+        """Call, and settle the future; do nothing if it is cancelled. Raise any error but a StoreError."""
         if self.future.done():  # cancelled
             return
         try:
@@ -81,7 +81,7 @@ class Call(Work, Generic[T]):
                 self.future.set_result(result)
 
     def fail(self, error: Exception) -> None:
-        """See `Work.fail`."""
+        """Raise the error for the caller, unless it has a result or was cancelled."""
         if not self.future.done():
             self.future.set_exception(error)
 
@@ -107,7 +107,7 @@ class ConnectionPool:
         await asyncio.sleep(0)  # all are idle now, and the connected one is the last to have become so
 
     def submit(self, work: Work) -> None:
-        """Queue the work. Raise StoreUnavailable once closing."""
+        """Queue the work; after 10 seconds there it fails with StoreUnavailable. Raise that once closing."""
         if self._closing:
             raise StoreUnavailable("the store is closed")
         self._queue.append(work)
@@ -128,7 +128,7 @@ class ConnectionPool:
         return {member.pid for member in self._members if member.pid is not None}
 
     async def next_work(self) -> Work | None:
-        """Wait for the next piece of work and return it; None when the pool closes."""
+        """Wait for the next piece of work and return it; None when the pool closes and nothing is queued."""
         while not self._queue:
             if self._closing:
                 return None

@@ -47,8 +47,11 @@ class Migration(NamedTuple):
     """One step of the schema."""
 
     version: int
+    """The version that it leads to, from 1."""
     name: str
+    """The name of its file, without the suffix."""
     oldest_program: int
+    """The oldest program that can serve afterwards."""
     sql: str
 
 
@@ -58,11 +61,12 @@ class SchemaVersion(NamedTuple):
     version: int
     """0: there is no schema."""
     oldest_program: int
+    """The oldest program that can serve from it; 0 without a schema."""
 
 
 @cache
 def load_migrations() -> tuple[Migration, ...]:
-    """Return all migrations of this program, in order."""
+    """Return all migrations of this program, in order. They are read once and shared."""
     found = []
     for file in files("buraco_service.stores.postgres").joinpath("migrations").iterdir():
         if name := _FILE_NAME.fullmatch(file.name):
@@ -76,7 +80,7 @@ def load_migrations() -> tuple[Migration, ...]:
 
 
 async def read_schema_version(db: Connection) -> SchemaVersion:
-    """Return the version of the database."""
+    """Return the version of the database, zeros if it has no schema. Raise what the driver raises."""
     if await db.fetchval("SELECT to_regclass('buraco.migrations')") is None:
         return SchemaVersion(0, 0)
     row = await db.fetchrow("SELECT coalesce(max(version), 0), coalesce(max(oldest_program), 0) FROM buraco.migrations")
@@ -85,7 +89,10 @@ async def read_schema_version(db: Connection) -> SchemaVersion:
 
 
 def due_migrations(found: SchemaVersion, known: tuple[Migration, ...]) -> tuple[Migration, ...]:
-    """Return those of the known migrations that a database lacks. Raise StoreIncompatible if it is too new for them."""
+    """Return those of the known migrations that a database lacks, in order.
+
+    Raise StoreIncompatible if it needs a newer program. A newer schema that older programs can use lacks none.
+    """
     if found.oldest_program > len(known):
         raise StoreIncompatible(
             f"the database has schema version {found.version}, made for programs that know version"
@@ -95,7 +102,7 @@ def due_migrations(found: SchemaVersion, known: tuple[Migration, ...]) -> tuple[
 
 
 async def check_schema(db: Connection) -> None:
-    """Raise StoreIncompatible unless this program can serve from the database."""
+    """Raise StoreIncompatible if the database lacks a migration or is too new, and what the driver raises."""
     found = await read_schema_version(db)
     known = load_migrations()
     if due_migrations(found, known):
@@ -106,10 +113,11 @@ async def check_schema(db: Connection) -> None:
 
 
 async def apply_migrations(db: Connection, known: tuple[Migration, ...]) -> list[str]:
-    """Apply the migrations that the database lacks, and return their names.
+    """Apply the migrations that the database lacks, and return the names of those applied here, in order.
 
-    Several processes may call this at once: each migration is applied by one of them. A migration that fails is rolled
-    back. Raise StoreIncompatible for a database that is too new, and what the driver raises.
+    Several processes may call this at once: each migration is applied by one of them. A migration that fails, or waits
+    10 seconds for a lock, is rolled back alone: run this again. Raise StoreIncompatible for a database that is too new,
+    and what the driver raises.
     """
     applied: list[str] = []
     while True:
@@ -132,9 +140,10 @@ async def apply_migrations(db: Connection, known: tuple[Migration, ...]) -> list
 
 
 async def migrate_database(rest: str, *, apply: bool) -> tuple[str, tuple[str, ...]]:
-    """Connect by `postgresql://` and the rest, and apply or only report what is due; see `stores.schema.migrate_store`.
+    """Connect by `postgresql://` and the rest, and apply the migrations that are due, or only report them.
 
-    Return a text for an operator and the names of the migrations still due.
+    Return a text for an operator and the names of the migrations still due. Raise StoreUrlError, StoreUnavailable, and
+    StoreIncompatible for a database that this version cannot use.
     """
     known = load_migrations()
     db = await connect(parse_url(rest))

@@ -78,32 +78,35 @@ class PostgresStore:
             logs.get_logger().warning("store not durable", setting=name, value="off")
 
     async def create(self, table: NewTable) -> None:
-        """See `Store.create`."""
+        """Write a new table with revision 1. Raise AlreadyAnswered for a repeated request, TableExists."""
         limits.validate_create(table)
         await self._call(lambda db: calls.create(db, table), repeatable=False)
 
     async def count_owned(self, owner: str, status: str) -> int:
-        """See `Store.count_owned`."""
+        """Return the number of the owner's tables with this status."""
         limits.validate_owned(owner, status)
         return await self._call(lambda db: calls.count_owned(db, owner, status))
 
     async def count(self, status: str) -> int:
-        """See `Store.count`."""
+        """Return the number of tables with this status."""
         limits.validate_status(status)
         return await self._call(lambda db: calls.count(db, status))
 
     async def load(self, table_id: str) -> StoredTable:
-        """See `Store.load`."""
+        """Return the newest state of the table. Raise TableNotFound."""
         limits.validate_table_id(table_id)
         return await self._call(lambda db: calls.load(db, table_id))
 
     async def load_revision(self, table_id: str) -> int:
-        """See `Store.load_revision`."""
+        """Return the newest revision of the table. Raise TableNotFound."""
         limits.validate_table_id(table_id)
         return await self._call(lambda db: calls.load_revision(db, table_id))
 
     async def commit(self, commit: Commit) -> int:
-        """See `Store.commit`."""
+        """Write one change and return the new revision.
+
+        Raise, in this order: TableNotFound; AlreadyAnswered for a repeat; RevisionConflict; RevisionsExhausted.
+        """
         limits.validate_commit(commit)
         self._subscriptions.check_open()
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -111,40 +114,40 @@ class PostgresStore:
         return await future
 
     async def find_answer(self, table_id: str, *request_ids: str) -> StoredAnswer | None:
-        """See `Store.find_answer`."""
+        """Return the stored answer under one of the request ids, None if there is none."""
         valid = limits.valid_request_ids(table_id, request_ids)
         return await self._call(lambda db: calls.find_answer(db, table_id, valid)) if valid else None
 
     async def read_log(self, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
-        """See `Store.read_log`."""
+        """Return the first `limit` entries after a revision. Raise TableNotFound; HistoryGone for dropped ones."""
         limits.validate_page(table_id, limit)
         return await self._call(lambda db: calls.read_log(db, table_id, after_revision, limit))
 
     async def read_records(self, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
-        """See `Store.read_records`."""
+        """Return the first `limit` (deal number, payload) after a deal number, in order. Raise TableNotFound."""
         limits.validate_page(table_id, limit)
         return await self._call(lambda db: calls.read_records(db, table_id, after_deal, limit))
 
     async def list_tables(self, status: str | None, limit: int, after: str | None) -> list[StoredTable]:
-        """See `Store.list_tables`."""
+        """Return the first `limit` tables of a status (None: of all) after an id (None: from the start), by id."""
         limits.validate_list(status, limit, after)
         return await self._call(lambda db: calls.list_tables(db, status, limit, after))
 
     async def expire(self, updated_before: float, limit: int) -> int:
-        """See `Store.expire`."""
+        """Remove up to `limit` tables not written since `updated_before`, and return how many."""
         limits.validate_expire(updated_before, limit)
         return await self._call(lambda db: calls.expire(db, updated_before, limit), repeatable=False)
 
     def subscribe(self, table_id: str) -> TableSubscription:
-        """See `Store.subscribe`."""
+        """Return a subscription to changes of this table, which need not exist."""
         return self._subscriptions.subscribe(table_id)
 
     async def ping(self) -> None:
-        """See `Store.ping`."""
+        """Raise StoreUnavailable if the server does not answer or is read only. Nothing is written."""
         await self._call(calls.check_writable)
 
     async def close(self) -> None:
-        """See `Store.close`."""
+        """Finish the calls under way, refuse new ones, and end all subscriptions. Repeatable."""
         self._subscriptions.close()
         await asyncio.gather(self._commits.close(), self._calls.close())
         await self._listener.close()

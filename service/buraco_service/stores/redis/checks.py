@@ -13,7 +13,10 @@ SCHEMA_VERSION = 1
 
 
 async def check_schema(nodes: Nodes, keys: Keys) -> None:
-    """Store the schema version, if there is none. Raise StoreIncompatible for a newer one or another program's data."""
+    """Store the schema version on the node of bucket 0, if there is none.
+
+    Raise StoreError if the user may not publish, StoreIncompatible for a newer version or another program's data.
+    """
     # Without the permission to publish, commits would fail only at their end, when they are written.
     await nodes.call(0, "SPUBLISH", keys.schema, "")
     # Read first: a server that is full refuses to set even what is there.
@@ -31,7 +34,11 @@ async def check_schema(nodes: Nodes, keys: Keys) -> None:
 
 
 async def check_safety(nodes: Nodes) -> None:
-    """Log settings that may lose acknowledged moves. Raise StoreIncompatible for a server that evicts tables."""
+    """Log a warning for each setting of a master that may lose acknowledged moves.
+
+    Raise StoreIncompatible for one that would evict tables when full: `maxmemory` with a policy `allkeys-…`. A server
+    that hides its configuration passes.
+    """
     for node, bucket in nodes.owners().items():
         if node is not None:
             await _check_node(nodes, node, bucket)

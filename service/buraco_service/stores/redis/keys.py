@@ -14,7 +14,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 BUCKETS = 64
+"""What is stored depends on this number."""
 SLOTS = 16384
+"""The slots of any cluster."""
 
 
 class TableKeys(NamedTuple):
@@ -63,15 +65,15 @@ class Keys:
         return f"{self._bucket(0)}schema".encode()
 
     def names(self, bucket: int) -> bytes:
-        """Return the key of a bucket; see `TableKeys.names`."""
+        """Return the key of the bucket's sorted set of table ids by status (`TableKeys.names`)."""
         return f"{self._bucket(bucket)}names".encode()
 
     def ages(self, bucket: int) -> bytes:
-        """Return the key of a bucket; see `TableKeys.ages`."""
+        """Return the key of the bucket's sorted set of table ids by last write (`TableKeys.ages`)."""
         return f"{self._bucket(bucket)}ages".encode()
 
     def owned(self, bucket: int) -> bytes:
-        """Return the key of a bucket; see `TableKeys.owned`."""
+        """Return the key of the bucket's sorted set of table ids by owner and status (`TableKeys.owned`)."""
         return f"{self._bucket(bucket)}owned".encode()
 
     def claim(self, request_id: str) -> bytes:

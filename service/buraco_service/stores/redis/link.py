@@ -36,7 +36,9 @@ class Greeting(NamedTuple):
     """What a server answers to HELLO."""
 
     cluster: bool
+    """The server is a node of a cluster."""
     master: bool
+    """It is no replica, in a cluster or not."""
 
 
 class Link(asyncio.Protocol):
@@ -76,15 +78,16 @@ class Link(asyncio.Protocol):
         return future
 
     def send(self, *words: Word) -> None:
-        """Send a command that the server answers only by a push."""
+        """Send a command that the server answers only by a push. If it answers with an error, the connection ends."""
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent.append(hiredis.pack_command(words))  # type: ignore[arg-type]  # the stub means any number
 
     def replicated(self) -> asyncio.Future[Any]:
-        """Return a future of how many replicas have all calls so far: of enough, or after half the timeout.
+        """Return a future of the number of replicas that have all calls so far.
 
-        One WAIT serves all calls that are sent together.
+        It is done once these are as many as the URL wants, or after half the timeout. It is shared by all calls that
+        are sent together: do not cancel it.
         """
         if self._confirmation is None:
             self._confirmation = self._loop.create_future()
@@ -100,14 +103,14 @@ class Link(asyncio.Protocol):
     # ---- for the event loop ----
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio.Protocol."""
+        """Keep the transport, and turn on TCP's keepalive."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
         channel = transport.get_extra_info("socket")
         if channel is not None and channel.family in {socket.AF_INET, socket.AF_INET6}:
             channel.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """Settle the calls that are answered, and pass pushes on; end the connection for what cannot be parsed."""
         try:
             self._reader.feed(data)
             while (answer := self._reader.gets()) is not False:
@@ -116,7 +119,7 @@ class Link(asyncio.Protocol):
             self.close()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """See asyncio.Protocol."""
+        """Settle `lost`, and let all calls under way raise StoreUnavailable."""
         if self._watchdog is not None:
             self._watchdog.cancel()
         if not self.lost.done():
@@ -168,7 +171,7 @@ class Link(asyncio.Protocol):
 
 
 async def connect(address: Address, place: Place, on_push: OnPush | None = None) -> Link:
-    """Connect and log in. Raise StoreUnavailable, and StoreIncompatible for a server that is too old."""
+    """Connect and log in. Raise StoreUnavailable, also for a wrong password; StoreIncompatible for a server too old."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(place.timeout):

@@ -35,7 +35,7 @@ class Listing:
         return _stored(table_id, await self._nodes.call(keys.bucket, "HMGET", keys.table, *_FIELDS))
 
     async def page(self, status: str, limit: int, after: str) -> list[StoredTable]:
-        """Return the first `limit` tables after `after`; an empty status stands for all."""
+        """Return the first `limit` tables of a status (empty: of all) after an id (empty: from the start), by id."""
         found: list[StoredTable] = []
         while len(found) < limit:
             names = await self._first_names(status, min(limit - len(found), _LOAD_SIZE), after)
@@ -50,15 +50,18 @@ class Listing:
         return found
 
     async def count_owned(self, owner: str, status: str) -> int:
-        """See `Store.count_owned`."""
+        """Return the number of the owner's tables with this status."""
         return await self._count(self._keys.owned, f"{owner}\0{status}")
 
     async def count(self, status: str) -> int:
-        """See `Store.count`. Takes two searches of each bucket's index, however many tables there are."""
+        """Return the number of tables with this status.
+
+        Takes two searches of each bucket's index, however many tables there are.
+        """
         return await self._count(self._keys.names, status)
 
     async def oldest(self, before: float, limit: int) -> list[str]:
-        """Return ids of tables that may not have been written since a time, those untouched longest first."""
+        """Return up to `limit` ids of tables last written in an hour begun before a time, the oldest hour first."""
         query = ("-inf", f"({before!r}", "BYSCORE", "LIMIT", 0, limit, "WITHSCORES")
         pages = await self._nodes.call_many(
             [(bucket, ("ZRANGE", self._keys.ages(bucket), *query)) for bucket in range(BUCKETS)]

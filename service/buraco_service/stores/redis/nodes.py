@@ -42,7 +42,7 @@ class Node:
 
     @property
     def ready(self) -> Link | None:
-        """The connection, if it is open."""
+        """The connection, None unless it is open."""
         link = self._link
         return None if link is None or link.lost.done() else link
 
@@ -52,7 +52,10 @@ class Node:
         return self.ready is None and self._opening is None
 
     async def get_link(self) -> Link:
-        """Return the connection, opened if need be. Soon after a failure, raise StoreUnavailable without an attempt."""
+        """Return the shared connection, opened if need be. Raise as `open_link`.
+
+        Soon after a failure, raise StoreUnavailable without an attempt.
+        """
         if (ready := self.ready) is not None:
             return ready
         if self._opening is None:
@@ -63,7 +66,10 @@ class Node:
         return await asyncio.shield(self._opening)
 
     async def open_link(self, on_push: OnPush | None) -> Link:
-        """Open a connection. Raise StoreUnavailable if the server is not a master."""
+        """Open another connection, which the caller has to close.
+
+        Raise StoreUnavailable if that fails or the server is a replica, StoreIncompatible if it is too old.
+        """
         link = await connect(self.address, self._place, on_push)
         if not (link.greeting.cluster or link.greeting.master):
             # A replica answers reads, but may lack commits that were acknowledged.
@@ -72,7 +78,7 @@ class Node:
         return link
 
     def drop(self) -> None:
-        """Close the connection; the next one finds out what the server has become."""
+        """Close the connection; the next `get_link` opens another, and finds out what the server has become."""
         if self._link is not None:
             self._link.close()
 
@@ -114,7 +120,7 @@ class Nodes:
 
     @classmethod
     async def open(cls, place: Place) -> Nodes:
-        """Connect, and find out which node owns each bucket. Raise StoreUnavailable and StoreIncompatible."""
+        """Connect, and find out which node owns each bucket. Raise StoreUnavailable, or another StoreError."""
         nodes = cls(place)
         try:
             await nodes._refresh()
@@ -132,14 +138,17 @@ class Nodes:
         return {node: bucket for bucket, node in enumerate(self._owners)}
 
     async def call(self, bucket: int, *words: Word) -> Any:
-        """Return the answer to a command on keys of the bucket. Raise StoreError if there is none, or an error."""
+        """Return the owner's answer to a command on keys of the bucket. Raise StoreError for an error, or no answer."""
         try:
             return await self._route(bucket, words, replicate=False)
         except Refused as refusal:
             raise as_store_error(refusal) from None
 
     async def call_many(self, commands: Sequence[tuple[int, tuple[Word, ...]]]) -> list[Any]:
-        """Return the answers to commands that only read, each with its bucket; cheaper than `call` for each."""
+        """Return the answers to commands that only read, each with its bucket, in the given order.
+
+        Cheaper than `call` for each. Raise as `call` if one of them fails.
+        """
         calls: list[asyncio.Future[Any]] = []
         for bucket, words in commands:
             owner = self._owners[bucket]
@@ -155,7 +164,10 @@ class Nodes:
         return answers
 
     async def run_script(self, bucket: int, script: Script, keys: Sequence[bytes], *arguments: Word) -> Any:
-        """Return the answer of a script. Raise StoreError as `call` does."""
+        """Return the answer of a script, if it writes once enough replicas have it. Raise StoreError as `call` does.
+
+        StoreUnavailable also comes after a write, if too few replicas have it in time.
+        """
         replicate = script.writes and self._place.replicas > 0
         words = (len(keys), *keys, *arguments)
         try:
@@ -170,7 +182,7 @@ class Nodes:
             raise as_store_error(refusal) from None
 
     def request_refresh(self) -> None:
-        """Refresh the map soon, in the background."""
+        """Refresh the map in the background, unless that is under way or was begun just now. Raise nothing."""
         loop = asyncio.get_running_loop()
         if self._refreshing is None and loop.time() >= self._next_refresh:
             self._next_refresh = loop.time() + _REFRESH_INTERVAL

@@ -17,6 +17,7 @@ class Script(NamedTuple):
     text: bytes
     sha: str
     writes: bool
+    """False only for a script that declares `no-writes`."""
 
 
 def _script(name: str) -> Script:

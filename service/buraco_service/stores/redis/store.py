@@ -54,7 +54,11 @@ class RedisStore:
 
     @classmethod
     async def open(cls, place: Place) -> RedisStore:
-        """Connect. Raise StoreUnavailable if no master answers, StoreIncompatible for servers that cannot be used."""
+        """Connect, write the schema version to a new store, and log warnings for settings that are not safe.
+
+        Raise StoreUnavailable if no master answers, StoreIncompatible for servers that cannot be used, StoreError for
+        an answer that is not understood.
+        """
         nodes = await Nodes.open(place)
         keys = Keys(place.prefix, place.database)
         try:
@@ -66,7 +70,7 @@ class RedisStore:
         return cls(nodes, keys)
 
     async def create(self, table: NewTable) -> None:
-        """See `Store.create`."""
+        """Write a new table with revision 1. Raise AlreadyAnswered for a repeated request, TableExists."""
         limits.validate_create(table)
         keys = self._keys.of_table(table.table_id)
         with self._call():
@@ -87,19 +91,19 @@ class RedisStore:
             raise TableExists(table.table_id)
 
     async def count_owned(self, owner: str, status: str) -> int:
-        """See `Store.count_owned`."""
+        """Return the number of the owner's tables with this status."""
         limits.validate_owned(owner, status)
         with self._call():
             return await self._listing.count_owned(owner, status)
 
     async def count(self, status: str) -> int:
-        """See `Store.count`."""
+        """Return the number of tables with this status."""
         limits.validate_status(status)
         with self._call():
             return await self._listing.count(status)
 
     async def load(self, table_id: str) -> StoredTable:
-        """See `Store.load`."""
+        """Return the newest state of the table. Raise TableNotFound."""
         limits.validate_table_id(table_id)
         with self._call():
             stored = await self._listing.load(table_id)
@@ -108,7 +112,7 @@ class RedisStore:
         return stored
 
     async def load_revision(self, table_id: str) -> int:
-        """See `Store.load_revision`."""
+        """Return the newest revision of the table. Raise TableNotFound."""
         limits.validate_table_id(table_id)
         keys = self._keys.of_table(table_id)
         with self._call():
@@ -118,7 +122,10 @@ class RedisStore:
         return int(found)
 
     async def commit(self, commit: Commit) -> int:
-        """See `Store.commit`."""
+        """Write one change and return the new revision.
+
+        Raise, in this order: TableNotFound; AlreadyAnswered for a repeat; RevisionConflict; RevisionsExhausted.
+        """
         limits.validate_commit(commit)
         keys = self._keys.of_table(commit.table_id)
         drop_log_until = -1 if commit.keep_log_after is None else limits.clamp(commit.keep_log_after, -1)
@@ -145,7 +152,7 @@ class RedisStore:
         raise _commit_error(commit.table_id, answer)
 
     async def find_answer(self, table_id: str, *request_ids: str) -> StoredAnswer | None:
-        """See `Store.find_answer`."""
+        """Return the stored answer under one of the request ids, None if there is none."""
         valid_ids = limits.valid_request_ids(table_id, request_ids)
         with self._call():
             if not valid_ids:
@@ -169,7 +176,7 @@ class RedisStore:
             return None
 
     async def read_log(self, table_id: str, after_revision: int, limit: int) -> list[LogEntry]:
-        """See `Store.read_log`."""
+        """Return the first `limit` entries after a revision. Raise TableNotFound; HistoryGone for dropped ones."""
         limits.validate_page(table_id, limit)
         after = limits.clamp(after_revision, 0)
         keys = self._keys.of_table(table_id)
@@ -184,7 +191,7 @@ class RedisStore:
         return [LogEntry(revision, payload) for revision, payload in enumerate(rest[0], after + 1)]
 
     async def read_records(self, table_id: str, after_deal: int, limit: int) -> list[tuple[int, bytes]]:
-        """See `Store.read_records`."""
+        """Return the first `limit` (deal number, payload) after a deal number, in order. Raise TableNotFound."""
         limits.validate_page(table_id, limit)
         after = limits.clamp(after_deal, -1)
         keys = self._keys.of_table(table_id)
@@ -197,13 +204,13 @@ class RedisStore:
         return list(zip(rest[0][::2], rest[0][1::2], strict=True))
 
     async def list_tables(self, status: str | None, limit: int, after: str | None) -> list[StoredTable]:
-        """See `Store.list_tables`."""
+        """Return the first `limit` tables of a status (None: of all) after an id (None: from the start), by id."""
         limits.validate_list(status, limit, after)
         with self._call():
             return await self._listing.page(status or "", limit, after or "")
 
     async def expire(self, updated_before: float, limit: int) -> int:
-        """See `Store.expire`."""
+        """Remove up to `limit` tables not written since `updated_before`, and return how many."""
         limits.validate_expire(updated_before, limit)
         removed = 0
         with self._call():
@@ -215,11 +222,11 @@ class RedisStore:
         return removed
 
     def subscribe(self, table_id: str) -> TableSubscription:
-        """See `Store.subscribe`."""
+        """Return a subscription to changes of this table, which need not exist."""
         return self._subscriptions.subscribe(table_id)
 
     async def ping(self) -> None:
-        """See `Store.ping`."""
+        """Raise StoreError unless every node that owns tables would take a write. Nothing is written."""
         with self._call():
             await asyncio.gather(
                 *[
@@ -229,7 +236,7 @@ class RedisStore:
             )
 
     async def close(self) -> None:
-        """See `Store.close`."""
+        """Finish the calls under way, refuse new ones, and end all subscriptions. Repeatable."""
         self._subscriptions.close()
         await self._idle.wait()
         await self._changes.stop()

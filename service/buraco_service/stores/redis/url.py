@@ -47,7 +47,10 @@ class Place(NamedTuple):
 
 
 def parse_url(rest: str, *, tls: bool) -> Place:
-    """Parse the part of a URL after `://`. Raise StoreUrlError, which never quotes what may be a password."""
+    """Parse the part of a URL after `://`, and with `tls` (`rediss://`) load the certificates that it names.
+
+    Raise StoreUrlError, which never quotes what may be a password.
+    """
     rest, _, query = rest.partition("?")
     authority, _, database = rest.partition("/")
     credentials, at, hosts = authority.rpartition("@")

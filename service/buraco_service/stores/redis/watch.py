@@ -48,7 +48,7 @@ class TableChanges:
         self._listen(keys.channel, keys.bucket)
 
     def unwatch(self, table_id: str) -> None:
-        """Stop listening for this table."""
+        """Stop listening for this table. Raise KeyError unless it is watched."""
         channel = self._keys.of_table(table_id).channel
         del self._tables[channel]
         listener = self._listener_of.pop(channel)

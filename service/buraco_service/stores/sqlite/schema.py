@@ -94,14 +94,17 @@ _ADDED = {
 
 
 def log_key(number: int, revision: int) -> int:
-    """Return the key of a table's log entry. Revisions have 31 bits, so that keys of tables do not overlap."""
+    """Return the key of a table's log entry: the table's number, and the revision in the low 32 bits.
+
+    So a table's keys run from `log_key(number, 0)` to before `log_key(number + 1, 0)`.
+    """
     return number << 32 | revision
 
 
 def read_schema_version(path: Path) -> int:
-    """Return the schema version of the file, 0 if there is none. Nothing is made or changed.
+    """Return the schema version of the file, 0 if it is missing or empty. Nothing is made or changed.
 
-    Raise StoreIncompatible for a file that this version cannot use.
+    Raise StoreIncompatible for a file that this version cannot use or read, sqlite3.Error for one it cannot open.
     """
     if not path.exists():
         return 0
@@ -116,11 +119,12 @@ def read_schema_version(path: Path) -> int:
 
 
 def open_writer(path: Path, busy_timeout: float) -> sqlite3.Connection:
-    """Return a connection that writes, and bring the schema of the database up to date.
+    """Return a connection that writes, and bring the schema of the database up to date; make the file if missing.
 
-    Wait up to `busy_timeout` seconds for locks of other processes. Raise StoreIncompatible for a file that is no
-    database, a database of another program or with a newer schema, and where the journal mode WAL cannot be had;
-    sqlite3.Error if it cannot be opened or written.
+    This waits up to `busy_timeout` seconds for locks of other processes, but later statements do not wait: start
+    transactions with `begin`; outside of one, each statement is committed by itself. Raise StoreIncompatible for a file
+    that is no database, a database of another program or with a newer schema, and where the journal mode WAL cannot be
+    had; sqlite3.Error if it cannot be opened or written.
     """
     db = _connect(path, busy_timeout)
     try:
@@ -149,7 +153,10 @@ def open_writer(path: Path, busy_timeout: float) -> sqlite3.Connection:
 
 
 def open_reader(path: Path, busy_timeout: float) -> sqlite3.Connection:
-    """Return a connection that only reads, after `open_writer`. Raise sqlite3.Error if it cannot be opened."""
+    """Return a connection that only reads, and waits up to `busy_timeout` seconds for each lock.
+
+    Call `open_writer` first: this makes an empty file if it is missing. Raise sqlite3.Error if it cannot be opened.
+    """
     db = _connect(path, busy_timeout)
     try:
         db.execute("PRAGMA query_only = ON")
@@ -161,9 +168,9 @@ def open_reader(path: Path, busy_timeout: float) -> sqlite3.Connection:
 
 
 def begin(db: sqlite3.Connection, busy_timeout: float) -> None:
-    """Start a transaction that may write, after undoing one that is still open.
+    """Roll back a transaction that is still open, then start one that holds the write lock.
 
-    Raise sqlite3.Error if another process keeps the lock for too long.
+    Block up to `busy_timeout` seconds for the lock; raise sqlite3.Error if another process keeps it for longer.
     """
     roll_back(db)  # in case an earlier rollback failed
     retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE"), busy_timeout)
@@ -176,7 +183,10 @@ def roll_back(db: sqlite3.Connection) -> None:
 
 
 def retry_while_busy(attempt: Callable[[], T], timeout: float) -> T:
-    """Call until the database is not locked, and return the result. Raise the error after `timeout` seconds."""
+    """Call until the database is not locked, and return the result; block between calls.
+
+    Raise the error of the lock after `timeout` seconds, and any other error at once.
+    """
     deadline = time.monotonic() + timeout
     while True:
         try:

@@ -54,7 +54,7 @@ class Job(Generic[T]):
             self.error = error
 
     def deliver(self) -> None:
-        """Settle the future, which may be cancelled. Runs on the event loop."""
+        """Settle the future unless it is cancelled, then call `on_success`. Runs on the event loop."""
         # The caller goes on before any subscriber: the copy it caches spares the others a read.
         if not self.future.done():
             if self.error is None:
@@ -101,8 +101,10 @@ class DatabaseThread(ABC):
         """Run the call on the connection, by default inside a transaction.
 
         `quick`: it reads and writes few rows, so that the writer's thread may leave it to the event loop.
-        `on_success` is called with the result even if the future is cancelled.
-        The future raises what the call raised. A call raises StoreError only before it changes anything.
+        `on_success` is called with the result even if the future is cancelled. The future raises what the call raised,
+        and StoreUnavailable for trouble with the database, also that of another job of its batch. A call may run again
+        after its transaction was rolled back; it raises StoreError only before it changes anything. Raise
+        StoreUnavailable once stopped.
         """
         if self._stopping:
             raise StoreUnavailable("the store is closed")
@@ -111,7 +113,7 @@ class DatabaseThread(ABC):
         return future
 
     async def stop(self) -> None:
-        """Finish what was submitted, close the connection and end the thread. Repeatable."""
+        """Finish what was submitted, close the connection and end the thread. Repeatable; only after a good `start`."""
         if not self._stopping:
             self._stopping = True
             self._finish()

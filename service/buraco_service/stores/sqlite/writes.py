@@ -31,7 +31,7 @@ _DELETE_TABLE = (
 
 
 def create(db: sqlite3.Connection, table: NewTable) -> None:
-    """See `Store.create`."""
+    """Write a new table with revision 1. Raise AlreadyAnswered for a repeated request, TableExists."""
     if table.request_id is not None:
         # By the request alone: a table that an earlier version created for it has another id.
         created = find_create(db, [table.request_id])
@@ -51,7 +51,10 @@ def create(db: sqlite3.Connection, table: NewTable) -> None:
 
 
 def commit(db: sqlite3.Connection, change: Commit) -> int:
-    """See `Store.commit`."""
+    """Write one change and return the new revision.
+
+    Raise, in this order: TableNotFound; AlreadyAnswered for a repeat; RevisionConflict; RevisionsExhausted.
+    """
     row = db.execute(
         "SELECT tables.number, tables.revision, status, hour, log_start, requests.revision, answer"
         " FROM tables LEFT JOIN requests ON requests.number = tables.number AND request_id = ? WHERE table_id = ?",
@@ -91,7 +94,10 @@ def commit(db: sqlite3.Connection, change: Commit) -> int:
 
 
 def expire(db: sqlite3.Connection, updated_before: float, limit: int) -> list[str]:
-    """Return the ids of the tables removed; see `Store.expire`."""
+    """Remove up to `limit` tables not written since `updated_before`, and return their ids.
+
+    Those untouched longest, to the hour, go first, each with its log, records and answers.
+    """
     rows = db.execute(
         "SELECT number, table_id FROM tables WHERE hour <= ? AND updated_at < ? ORDER BY hour LIMIT ?",
         (hour_of(updated_before), updated_before, limit),
