@@ -30,9 +30,13 @@ class Kind(IntEnum):
     """The kinds of calls that limits distinguish."""
 
     CALL = 0
+    """A unary call."""
     STREAM = 1
+    """A stream that watches or plays a table."""
     PROBE = 2
+    """A unary call of health or reflection."""
     PROBE_STREAM = 3
+    """A stream of health or reflection."""
 
     @property
     def is_probe(self) -> bool:
@@ -101,7 +105,7 @@ class Admission:
         return call in self._unsent[call.kind]
 
     def message_came(self, call: CallContext) -> None:
-        """Note that the message of a call has come, or the first of its stream."""
+        """Note that the message of a call has come, or the first of its stream. Repeatable."""
         if self._unsent[call.kind].discard(call) and call.admitted and call.kind < Kind.PROBE:
             call.served = True
             self._served += 1
@@ -136,13 +140,16 @@ class Admission:
 
 
 def current_caller() -> str | None:
-    """Return the name of the API key of the call that this task works for; None without a key."""
+    """Return the name of the API key of the call that this task works for; None without a key or a call."""
     call = current_call.get()
     return None if call is None else call.caller
 
 
 def charge_request() -> None:
-    """Count a request that came on a stream as if it were a call. Raise LIMIT_REACHED if it is one too many."""
+    """Count a request that came on the current stream, if requests are limited, as if it were a call.
+
+    Raise LIMIT_REACHED if it is one too many.
+    """
     call = current_call.get()
     if call is not None and call.charge is not None:
         call.charge()

@@ -64,9 +64,9 @@ class ApiKeys:
         self._keys = fresh
 
     def admit(self, path: str, metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
-        """Return the name of the key of a call of this path, or None if it has none and needs none.
+        """Return the name of the key of a call of this path; None if it has none and needs none, or there are no keys.
 
-        Raise ApiKeyMissing, or ApiKeyInvalid, also for calls that need no key.
+        Raise ApiKeyMissing if it needs one; ApiKeyInvalid, even if it needs none, for an unknown key or several.
         """
         if not self._keys:
             return None

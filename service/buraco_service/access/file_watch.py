@@ -20,7 +20,7 @@ class WatchedFiles:
     """
 
     def __init__(self, what: str, paths: Iterable[Path], read: Callable[[], None]) -> None:
-        """Read the files; `what` names them in the log. `read` raises for files it cannot use, which is logged later.
+        """Read the files, and raise what `read` raises; `what` names them in the log.
 
         The first stamp is taken before they are read, so that no change is missed.
         """
@@ -60,7 +60,7 @@ class WatchedFiles:
 
 
 async def watch(watched: Sequence[WatchedFiles], interval: float) -> None:
-    """Reload changed files every `interval` seconds until cancelled; return at once if there are none."""
+    """Reload changed files every `interval` seconds until cancelled; return at once if nothing is watched."""
     while watched:
         await asyncio.sleep(interval)
         for files in watched:

@@ -13,7 +13,7 @@ _PEER_SHARE: Final = 4
 
 
 class Limits(NamedTuple):
-    """The limits of one replica; the settings of the same names explain them."""
+    """The limits of one replica; the settings of the same names explain them. A request rate of 0 is no limit."""
 
     max_message_bytes: int = 65_536
     message_timeout: float = 10.0

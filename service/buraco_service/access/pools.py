@@ -21,7 +21,7 @@ class Pool:
         self._count = 0
 
     def enter(self, peer: str) -> None:
-        """Count a call in. Raise LIMIT_REACHED if there is no room."""
+        """Count a call in. Raise LIMIT_REACHED, and count nothing, if there is no room."""
         if self._count >= self._max:
             raise errors.resource_exhausted(self._limit, int(self._max))
         count = self._of_peer.get(peer, 0)
@@ -31,7 +31,7 @@ class Pool:
         self._count += 1
 
     def leave(self, peer: str) -> None:
-        """Count a call out."""
+        """Count out a call that has entered. Raise KeyError if the peer has none."""
         self._count -= 1
         count = self._of_peer[peer] - 1
         if count:
@@ -61,7 +61,7 @@ class UnsentCalls:
         return call in self._due
 
     def add(self, call: CallContext, due: float) -> None:
-        """Add a call, and end another one if there are too many."""
+        """Add a call; if its peer or all have too many, end the oldest of those with LIMIT_REACHED."""
         of_peer = self._of_peer.setdefault(call.peer, {})
         if len(of_peer) >= self._max_of_peer:
             self._end(next(iter(of_peer)), errors.peer_exhausted("unsent_messages", self._max_of_peer))
@@ -81,7 +81,7 @@ class UnsentCalls:
         return True
 
     def end_overdue(self, now: float, error: ApiError) -> None:
-        """End the calls whose message is due by now."""
+        """End the calls whose message is due by `now`, with the error."""
         while self._due:
             call, due = next(iter(self._due.items()))
             if due > now:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 MAX_PEERS: Final = 10_000
+"""Peers whose buckets are kept."""
 
 
 class RequestRate:
@@ -28,7 +29,7 @@ class RequestRate:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, peer: str) -> float:
-        """Take a request out of the peer's bucket and return 0; if it is empty, return the seconds until it is not."""
+        """Take a request out of the peer's bucket and return 0; if it has none, return the seconds until it has one."""
         now = self._clock()
         held, at = self._buckets.get(peer, (self._burst, now))
         held = min(self._burst, held + (now - at) * self.rate)

@@ -23,7 +23,7 @@ class TlsFiles:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Return all files."""
+        """Return the files that are given."""
         return (self.cert, self.key, *([self.client_ca] if self.client_ca else []))
 
     def read(self) -> Any:
@@ -55,7 +55,7 @@ class TlsFiles:
 
 
 class ServerTls:
-    """The credentials of a server. Connections made after a `reload` get the new certificate."""
+    """The credentials of a server. Connections made after a `reload` get the new certificate. Raise TlsError."""
 
     def __init__(self, files: TlsFiles) -> None:
         self.files = files
@@ -65,7 +65,7 @@ class ServerTls:
         )
 
     def reload(self) -> None:
-        """Read the files again. Raise TlsError if they cannot be used; the certificate in use stays."""
+        """Read the files again, for new connections. Raise TlsError, and keep the old, if they cannot be used."""
         self._fresh = self.files.read()
 
     def _fetch(self) -> Any:

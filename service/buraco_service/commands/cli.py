@@ -21,7 +21,7 @@ class LazyGroup(click.Group):
         return sorted(_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of this name, or one that fails with what to install; None if there is no such name."""
+        """Return the command of this name, or one that fails with what to install; None for an unknown name."""
         found = _commands().get(cmd_name)
         if found is None:
             return None

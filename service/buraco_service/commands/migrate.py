@@ -12,6 +12,7 @@ from buraco_service.stores.base import StoreError
 from buraco_service.stores.schema import migrate_store
 
 CHECK_FAILED = 3
+"""Exit status if migrations are due."""
 
 
 @click.command("migrate", context_settings={"help_option_names": ["-h", "--help"]})

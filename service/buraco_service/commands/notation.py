@@ -68,6 +68,7 @@ class Place(NamedTuple):
     """A place in a deal."""
 
     turn: int
+    """Its number, as records count turns."""
     moves: int
     """How many moves of the turn were made before."""
 

@@ -31,7 +31,10 @@ class RecordFile(NamedTuple):
 
 
 def read_record_file(data: bytes) -> RecordFile:
-    """Return the record of a file, checked by playing it again. Raise BadRecord."""
+    """Return the record of a file in any of the forms, which is recognised by itself.
+
+    It is checked by playing it again. Raise BadRecord.
+    """
     text = _decode_text(data)
     if text is None:
         answer = table_service_pb2.GetRecordResponse()
@@ -49,7 +52,7 @@ def read_record_file(data: bytes) -> RecordFile:
 
 
 def format_problems(text: str, error: NotationError) -> str:
-    """Return the problems of a text for people, each with its line and a caret; the first of them if there are many."""
+    """Return the problems of a text for people, each with its line and a caret: the first 20, and how many more."""
     problems = error.problems
     more = f"\nand {len(problems) - _MAX_SHOWN} more" if len(problems) > _MAX_SHOWN else ""
     return point_out(text, problems[:_MAX_SHOWN]) + more

@@ -20,7 +20,7 @@ from buraco_service.workers.link import WorkerLink
 
 
 def main(number: int, descriptor: int) -> int:
-    """Serve until stopped; return the exit status."""
+    """Serve until stopped; return the exit status: 1 if it cannot start, which the supervisor gets reported, else 0."""
     link = WorkerLink(socket.socket(fileno=descriptor))
     try:
         settings = load(os.environ, {})

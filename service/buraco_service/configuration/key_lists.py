@@ -24,16 +24,23 @@ class KeyList(Generic[_Key]):
     """How a list of keys is written, and what it is parsed to."""
 
     create: Callable[[str, bytes], _Key]
+    """Makes a key of its name and its secret."""
     min_bytes: int
+    """Of each secret."""
     unique_names: bool
+    """Whether a name that appears twice is a problem."""
     printable: bool
+    """Whether secrets have to be printable ASCII."""
 
     def parse(self, raw: str) -> tuple[_Key, ...]:
-        """Return the keys of a variable's text, in its order. Raise ValueError."""
+        """Return the keys of a variable's text, in its order. Raise ValueError, also if there is none."""
         return self._parse_pairs((pair.partition(":")[::2] for pair in raw.split(",") if pair.strip()), "NAME:SECRET")
 
     def read(self, path: Path) -> tuple[_Key, ...]:
-        """Return the keys of a file, in its order, without empty lines and `#` lines. Raise ValueError."""
+        """Return the keys of a file, in its order, without empty lines and `#` lines.
+
+        Raise ValueError, also for a file that cannot be read or has no key; the message names the file.
+        """
         try:
             text = path.read_text("utf-8")
             lines = (line.strip() for line in text.splitlines())

@@ -27,7 +27,7 @@ class Kind(NamedTuple):
 
 
 def text() -> Kind:
-    """Return the kind of any text that is not blank."""
+    """Return the kind of any text that is not blank; spaces around it are removed."""
     return Kind("text", _parse_text, "TEXT")
 
 
@@ -38,7 +38,7 @@ def _parse_text(raw: str) -> str:
 
 
 def integer(low: int, high: int, unit: str = "") -> Kind:
-    """Return the kind of a whole number within these bounds."""
+    """Return the kind of a whole number from `low` to `high`; `unit` is only shown."""
     values = f"{low} to {high}{' ' + unit if unit else ''}"
 
     def parse(raw: str) -> int:
@@ -54,7 +54,7 @@ def integer(low: int, high: int, unit: str = "") -> Kind:
 
 
 def seconds(low: float, high: float) -> Kind:
-    """Return the kind of a time in seconds within these bounds."""
+    """Return the kind of a time in seconds, fractions allowed, from `low` to `high`."""
     values = f"{low:g} to {high:.10g} seconds"
 
     def parse(raw: str) -> float:
@@ -70,7 +70,7 @@ def seconds(low: float, high: float) -> Kind:
 
 
 def choice(*values: str) -> Kind:
-    """Return the kind of one of these words."""
+    """Return the kind of one of these words, exactly as they are written."""
 
     def parse(raw: str) -> str:
         if raw not in values:
@@ -81,7 +81,7 @@ def choice(*values: str) -> Kind:
 
 
 def switch() -> Kind:
-    """Return the kind of true or false."""
+    """Return the kind of true or false, also written on/off, yes/no or 1/0, in any case."""
 
     def parse(raw: str) -> bool:
         if raw.lower() in _ON:
@@ -94,12 +94,12 @@ def switch() -> Kind:
 
 
 def path() -> Kind:
-    """Return the kind of a path in the file system."""
+    """Return the kind of a path in the file system, which need not exist."""
     return Kind("path", lambda raw: Path(_parse_text(raw)), "FILE")
 
 
 def store_url() -> Kind:
-    """Return the kind of the store's URL, which may hold a password."""
+    """Return the kind of the store's URL, which may hold a password. Only its start, `scheme://`, is checked."""
 
     def parse(raw: str) -> str:
         if not re.match(r"[a-z][a-z0-9+]*://", raw):

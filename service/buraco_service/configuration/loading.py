@@ -25,7 +25,7 @@ class SettingsError(Exception):
 
 
 def load(environment: Mapping[str, str], flags: Flags) -> Settings:
-    """Return the settings. Raise SettingsError with all problems at once."""
+    """Return the settings, with the keys of the files they name. Raise SettingsError with all problems at once."""
     problems: list[str] = []
     values: dict[str, Any] = {}
     invalid: list[str] = []
@@ -56,7 +56,7 @@ def to_environment(environment: Mapping[str, str], flags: Flags) -> dict[str, st
 
 
 def load_store(environment: Mapping[str, str], flag: str | None) -> str:
-    """Return the store's URL alone, for commands that need no other setting. Raise SettingsError."""
+    """Return the store's URL alone (flag, else environment, else default) for commands. Raise SettingsError."""
     (spec,) = (spec for spec in SPECS if spec.name == "store")
     source, raw = _find_value(spec, environment, {spec.name: flag})
     try:
@@ -66,7 +66,7 @@ def load_store(environment: Mapping[str, str], flag: str | None) -> str:
 
 
 def find_unknown_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the variables that look like settings but are not, most likely misspelt."""
+    """Return the variables that look like settings but are not, most likely misspelt, sorted."""
     known = {spec.variable for spec in SPECS}
     return tuple(sorted(name for name in environment if name.startswith(PREFIX) and name not in known))
 

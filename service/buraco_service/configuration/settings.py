@@ -162,7 +162,7 @@ class Settings:
 
     @property
     def redacted_store(self) -> str:
-        """Return the store's URL without password and query, as it may be logged."""
+        """Return the store's URL without password and query, as it may be logged; the user's name stays."""
         scheme, _, rest = self.store.partition("://")
         rest = rest.partition("?")[0]
         credentials, at, place = rest.rpartition("@")
@@ -170,7 +170,7 @@ class Settings:
 
     @property
     def max_stream_age(self) -> float:
-        """Return the seconds after which a stream has to be opened again: longer than any connection is used."""
+        """Return the seconds after which a stream is to be opened again: longer than connections last, or infinity."""
         return _MAX_AGE_FACTOR * self.max_connection_age if self.max_connection_age else math.inf
 
     def limits(self) -> Limits:
@@ -178,7 +178,7 @@ class Settings:
         return Limits(*[getattr(self, name) for name in Limits._fields])
 
     def tls_files(self) -> TlsFiles:
-        """Return the files of a server with TLS. Raise TlsError if they are not given."""
+        """Return the files of a server with TLS, not yet read. Raise TlsError if certificate or key is not given."""
         if self.tls_cert_file is None or self.tls_key_file is None:
             raise TlsError("certificate and key are needed")
         return TlsFiles(self.tls_cert_file, self.tls_key_file, self.tls_client_ca_file if self.tls == "mtls" else None)

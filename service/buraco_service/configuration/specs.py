@@ -20,8 +20,10 @@ class Spec(NamedTuple):
 
     name: str
     default: str
+    """As documents show it: "none" for no value, maybe followed by a note in brackets."""
     kind: Kind
     meaning: str
+    """In Markdown."""
 
     @property
     def variable(self) -> str:
@@ -30,7 +32,7 @@ class Spec(NamedTuple):
 
     @property
     def flag(self) -> str | None:
-        """Return its flag, None for secrets."""
+        """Return its flag, None for a kind without one."""
         return "--" + self.name.replace("_", "-") if self.kind.has_flag else None
 
 

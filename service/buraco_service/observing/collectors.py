@@ -20,6 +20,7 @@ GrpcType = Literal["UNARY", "CLIENT_STREAM", "SERVER_STREAM", "BIDI_STREAM", "un
 # Seconds. Calls take 0.2 ms to some 10 ms; streams live for minutes.
 _CALL_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0)
 OTHER = "other"
+"""The label value of series past the 512th."""
 _MAX_SERIES = 512
 _EXPECTED_CODES = ("OK", "INTERNAL", "UNAVAILABLE")
 
@@ -47,7 +48,7 @@ class Durations:
 
 
 class MethodMetrics:
-    """The numbers of one RPC."""
+    """The numbers of one RPC. Whoever serves it counts `started`, `received` and `sent`."""
 
     __slots__ = ("durations", "handled", "labels", "received", "sent", "started")
 
@@ -93,7 +94,7 @@ class CallCollector(Collector):
 
 
 class LabelledCounts(Collector):
-    """A counter with labels. From 512 series on, new label values are counted under "other"."""
+    """A counter with labels. From 512 series on, a new one is counted with "other" as the value of every label."""
 
     def __init__(self, name: str, text: str, labels: Sequence[str]) -> None:
         self._name = name

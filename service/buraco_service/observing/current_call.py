@@ -61,18 +61,18 @@ class CallContext:
         self.ended_by: Exception | None = None
 
     def end(self, error: Exception) -> None:
-        """Cancel the call's task; its caller gets the error. Only the first error counts."""
+        """Cancel the call's task; its caller gets the error. Only the first error counts; without a task do nothing."""
         if self.task is not None and self.ended_by is None:
             self.ended_by = error
             self.task.cancel()
 
 
 current_call: Final[ContextVar[CallContext | None]] = ContextVar("current_call", default=None)
-"""The call that this task works for."""
+"""The call that this task works for; None outside of calls."""
 
 
 def bind_table(table_id: str) -> None:
-    """Set the table that the current call is about: its log lines carry the id from here on."""
+    """Set the table that the current call, if any, is about: its log lines carry the id from here on."""
     call = current_call.get()
     if call is not None:
         call.table_id = table_id

@@ -132,7 +132,8 @@ def configure(
     """Send the logs of this process, of structlog and the standard library, to a stream (None: standard error).
 
     The format "auto" writes coloured lines to a terminal and JSON, an object a line, to anything else. A worker's
-    number is added to every line; other processes may then write to the same stream.
+    number is added to every line; other processes may then write to the same stream. Pending lines are written first,
+    and the root logger's handlers replaced.
     """
     target = sys.stderr if stream is None else stream
     console = format == "console" or (format == "auto" and target.isatty())
@@ -184,13 +185,13 @@ def _configure_standard_library(
 
 
 def get_logger(**values: Any) -> FilteringBoundLogger:
-    """Return a logger whose lines carry the given values."""
+    """Return a logger whose lines carry the given values. Values under keys that are not listed here are redacted."""
     logger: FilteringBoundLogger = structlog.get_logger(**values)
     return logger
 
 
 def get_call_logger() -> LogCall:
-    """Return the function that logs the end of a call, at info level, as the logs are configured now."""
+    """Return the function that logs the end of a call, at info level. Later changes by `configure` may not reach it."""
     if _Output.log_call is not None:
         return _Output.log_call
     log = get_logger().bind()

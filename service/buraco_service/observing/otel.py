@@ -35,7 +35,7 @@ _current_use_case: ContextVar[Span | None] = ContextVar("use_case", default=None
 
 
 class OtlpTracing:
-    """See `tracing.Tracing`."""
+    """Makes traces and exports them in the background."""
 
     def __init__(self, environment: Mapping[str, str], version: str) -> None:
         resource = {SERVICE_VERSION: version, SERVICE_INSTANCE_ID: str(uuid.uuid4())}
@@ -47,7 +47,7 @@ class OtlpTracing:
         self._tracer = self._provider.get_tracer("buraco", version)
 
     def begin(self, call: CallContext, *, stream: bool) -> OtlpCallTrace:
-        """See `tracing.Tracing`."""
+        """Start the trace of a new call, as a part of its caller's trace if its headers name one."""
         method = call.method.lstrip("/")
         span = self._tracer.start_span(
             method,
@@ -59,13 +59,13 @@ class OtlpTracing:
         return OtlpCallTrace(self._tracer, span, stream)
 
     def close(self) -> None:
-        """See `tracing.Tracing`."""
+        """Export what is left, and block for that: 3 seconds, and the exporter's own time to shut down."""
         self._provider.force_flush(_FLUSH_MS)
         self._provider.shutdown()
 
 
 class OtlpCallTrace:
-    """See `tracing.CallTrace`."""
+    """The trace of one call: its span, and spans for use cases and operations below it."""
 
     __slots__ = ("_span", "_stream", "_tracer", "trace_id")
 
@@ -77,7 +77,7 @@ class OtlpCallTrace:
 
     @contextmanager
     def trace_use_case(self, name: str) -> Iterator[None]:
-        """See `tracing.CallTrace`."""
+        """Make the block's time a span. On a stream it is a trace of its own, linked to the stream's."""
         if self._stream:
             links = [Link(self._span.get_span_context())]
             span = self._tracer.start_span(f"table {name}", _NO_PARENT, links=links)
@@ -91,7 +91,10 @@ class OtlpCallTrace:
             span.end()
 
     def record_operation(self, name: str, outcome: str, seconds: float) -> None:
-        """See `tracing.CallTrace`. Reads by which a stream follows its table belong to no use case: no span."""
+        """Add a span for an operation of the store that took so many seconds and ended just now.
+
+        Reads by which a stream follows its table belong to no use case: no span.
+        """
         parent = _current_use_case.get() or (None if self._stream else self._span)
         if parent is None:
             return
@@ -107,7 +110,7 @@ class OtlpCallTrace:
         span.end()
 
     def end(self, code: str, reason: str | None, table_id: str | None) -> None:
-        """See `tracing.CallTrace`."""
+        """End the call's span, with the name of its status code; as failed if the service is at fault."""
         self._span.set_attribute("rpc.response.status_code", code)
         if reason is not None:
             self._span.set_attribute("error.type", reason)

@@ -39,7 +39,7 @@ class WorkerLink:
         threading.Thread(target=self._listen, args=(grace,), name="buraco-worker-link", daemon=True).start()
 
     def report_ready(self, registry: CollectorRegistry) -> None:
-        """Report that the worker serves. Its metrics are in the registry."""
+        """Report that the worker serves, with its metrics in the registry. Reports to an ended supervisor are lost."""
         self._registry = registry
         self._send({"ready": True})
 

@@ -34,7 +34,7 @@ _START_TIME = "process_start_time_seconds"
 
 
 def export_families(registry: Collector) -> list[Family]:
-    """Return the metrics of a registry as plain data."""
+    """Return the metrics of a registry as they are now, as plain data that JSON can hold."""
     return [
         (metric.name, metric.documentation, metric.type, [(one.name, one.labels, one.value) for one in metric.samples])
         for metric in registry.collect()
@@ -75,14 +75,17 @@ class EndedWorkers:
         self.families: list[Family] = []
 
     def add(self, last: Iterable[Family]) -> None:
-        """Add what a worker had counted at its end."""
+        """Add the counters and histograms of a worker that has ended; its gauges end with it."""
         cumulative = [family for family in last if family[2] in _CUMULATIVE]
         sums = sum_families((self.families, cumulative))
         self.families = [(one.name, one.documentation, one.type, [s[:3] for s in one.samples]) for one in sums]
 
 
 class SupervisorMetrics:
-    """The supervisor's own metrics: the workers, and its process, which is a part of the service."""
+    """The supervisor's own metrics: the workers, and its process, which is a part of the service.
+
+    Making them turns off the series `*_created` in the whole process.
+    """
 
     def __init__(self) -> None:
         disable: Callable[[], None] = disable_created_metrics

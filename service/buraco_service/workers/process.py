@@ -89,7 +89,7 @@ class WorkerProcess:
         return await asyncio.shield(self._reading)
 
     async def refresh_metrics(self) -> None:
-        """Request its metrics and wait for the answer, two seconds at most."""
+        """Request its metrics and wait for them, two seconds at most; without an answer the last ones stay."""
         before = self.families
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(_ANSWER_TIMEOUT):

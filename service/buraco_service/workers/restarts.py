@@ -20,7 +20,10 @@ class Restarts:
         self._failures = dict.fromkeys(numbers, 0)
 
     def count_end(self, number: int, has_served: bool, age: float) -> float:
-        """Count the end of a worker; return the seconds to wait before its replacement starts."""
+        """Count the end of a worker; return the seconds to wait before its replacement starts.
+
+        They are 0 if it served and lived for MIN_HEALTHY_UPTIME, else 0.2, doubled by every failure in a row, up to 30.
+        """
         if has_served and age >= MIN_HEALTHY_UPTIME:
             self._failures[number] = 0
             return 0.0

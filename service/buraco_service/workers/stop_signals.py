@@ -13,7 +13,7 @@ CUT_SHORT: Final = signal.SIGUSR1
 
 
 def handle_stop_signals(cut_short: Callable[[], object], *, is_worker: bool) -> asyncio.Event:
-    """Return an event that is set by the first stop signal; call `cut_short` at a second one.
+    """Return an event that the first stop signal sets; call `cut_short` on the running loop at each further one.
 
     A worker ignores a second stop signal, since the first often reaches it twice: from its supervisor, and from
     whoever stops the whole process group. Its second one is CUT_SHORT.

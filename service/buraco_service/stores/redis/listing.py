@@ -61,7 +61,7 @@ class Listing:
         return await self._count(self._keys.names, status)
 
     async def oldest(self, before: float, limit: int) -> list[str]:
-        """Return up to `limit` ids of tables last written in an hour begun before a time, the oldest hour first."""
+        """Return up to `limit` ids of tables maybe not written since a time, the oldest (to the hour) first."""
         query = ("-inf", f"({before!r}", "BYSCORE", "LIMIT", 0, limit, "WITHSCORES")
         pages = await self._nodes.call_many(
             [(bucket, ("ZRANGE", self._keys.ages(bucket), *query)) for bucket in range(BUCKETS)]
