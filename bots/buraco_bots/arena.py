@@ -49,12 +49,12 @@ class PlayedMatch:
 
 
 def master_seed(text: str) -> bytes:
-    """Return the 32 bytes with which a table is created for a seed given as text."""
+    """Return the 32 bytes with which a table is created for a seed given as text: its SHA-256."""
     return sha256(text.encode()).digest()
 
 
 def bot_random(seed: str, seat: int) -> Random:
-    """Return the generator of the bot in a seat; each bot has its own, so that none changes another's choices."""
+    """Return a new generator for the bot in a seat; each bot has its own, so that none changes another's choices."""
     return Random(f"{seed}/{seat}")
 
 
@@ -93,7 +93,8 @@ def play_matches(
 ) -> Iterator[tuple[PlayedMatch, bool]]:
     """Play matches between two contenders; yield each one, and True if the second contender had side 0 in it.
 
-    Every shuffle is played twice, with the sides swapped, so that good cards favour nobody.
+    Every shuffle is played twice, with the sides swapped, so that good cards favour nobody; the last of an odd number
+    is played once. Raise BotFault.
     """
     for number in range(matches):
         swapped = number % 2 == 1
@@ -108,6 +109,7 @@ class ContenderStatistics:
 
     wins: int = 0
     points: int = 0
+    """Its totals of all deals."""
     closed: int = 0
     """Deals that it closed."""
     buracos: Counter[BuracoKind] = field(default_factory=Counter)
@@ -145,11 +147,11 @@ class Statistics:
                 sides[deal.seat_to_move & 1].closed += 1
 
     def win_rate(self, contender: int) -> float:
-        """Return the share of the matches that a contender won, 0 to 1; a draw counts half."""
+        """Return the share of the matches that contender 0 or 1 won, 0 to 1; a draw counts half. Add a match first."""
         return (self.contenders[contender].wins + self.draws / 2) / self.matches
 
     def confidence(self, contender: int, z: float = 1.96) -> tuple[float, float]:
-        """Return Wilson's interval around the win rate; with the default `z` it holds the true rate with 95 %."""
+        """Return Wilson's interval of the win rate, low and high; the default `z` holds the true rate with 95 %."""
         n, rate = self.matches, self.win_rate(contender)
         centre = rate + z * z / (2 * n)
         spread = z * ((rate * (1 - rate) + z * z / (4 * n)) / n) ** 0.5

@@ -57,7 +57,7 @@ class BotFault(Exception):
 
 
 def make_bot(factory: BotFactory, random: Random) -> Bot:
-    """Return a bot of its factory. Raise BotFault if it cannot be made."""
+    """Return a bot of its factory. Raise BotFault for anything that it raises, but pass KeyboardInterrupt on."""
     try:
         return factory(random)
     except KeyboardInterrupt:
@@ -68,7 +68,11 @@ def make_bot(factory: BotFactory, random: Random) -> Bot:
 
 
 def ask_bot(bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> Move:
-    """Return the bot's choice. `moves_made` counts the moves of this turn so far. Raise BotFault."""
+    """Return the bot's choice among the legal moves, those of wilds left out after WILD_MOVES_END.
+
+    `moves_made` counts the moves of this turn so far. Raise BotFault if the bot raises (but pass KeyboardInterrupt on)
+    or chooses no legal move.
+    """
     if moves_made >= WILD_MOVES_END:
         moves = [move for move in moves if not isinstance(move, MoveWild)] or moves
     name = type(bot).__name__
@@ -85,8 +89,9 @@ def ask_bot(bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> Mov
 
 
 def choose_plain_move(moves: Sequence[Move]) -> Move:
-    """Return the move that is played for a bot that failed: draw from the stock, discard the first card.
+    """Return the move that is played for a bot that failed: draw from the stock, else make the first legal discard.
 
-    If neither is legal, it takes the pile, lays off or melds; a wild is moved only if nothing else is legal.
+    If neither is legal, it takes the pile, lays off or melds; a wild is moved only if nothing else is legal. There has
+    to be a move.
     """
     return min(moves, key=lambda move: _PLAIN_ORDER.index(type(move)))

@@ -21,7 +21,7 @@ class BotThread(threading.Thread):
         self.is_abandoned = False
 
     def run(self) -> None:
-        """Run the calls."""
+        """Run the calls, until None or `abandon` ends the thread. A call must not raise."""
         with contextlib.suppress(SystemExit):
             while (call := self.calls.get()) is not None:
                 call()

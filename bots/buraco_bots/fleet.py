@@ -61,7 +61,7 @@ class _Sitting:
 
 
 class Fleet:
-    """Bots at the tables of one server. `bots`, each a name and its factory, take seats in turn."""
+    """Bots at the tables of one server. `bots`, each a name, which players see, and its factory, take seats in turn."""
 
     def __init__(
         self,

@@ -21,13 +21,16 @@ from buraco_bots.bot import FaultKind
 from buraco_bots.bot_threads import overdue_threads
 
 Outcome = Literal["finished", "not_started", "bot_failed", "seat_lost", "stopped"]
-"""How a bot left its table."""
+"""How a bot left its table: after the match, before one began, by a fault, by an error of the service, by a stop."""
 
 _BUCKET_SECONDS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0)
 
 
 class FleetMetrics:
-    """The metrics of one fleet, labelled by the names of its bots: as many as the command names."""
+    """The metrics of one fleet, labelled by the names of its bots: as many as the command names.
+
+    Making them turns off the series `*_created` in the whole process.
+    """
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call] # prometheus_client has no type for it

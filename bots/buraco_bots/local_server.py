@@ -42,7 +42,7 @@ class RunningServer:
 def local_server(signals: StopSignals | None = None) -> Iterator[RunningServer]:
     """Run a server for the time of the block, and remove all traces of it afterwards, even if `signals` abort.
 
-    Raise ServerFailed, and Stopped if a signal comes before the server is ready.
+    Variables BURACO_… do not reach it. Raise ServerFailed, and Stopped if a signal comes before the server is ready.
     """
     signals = signals or StopSignals()  # not entered: receives none
     signals.check()

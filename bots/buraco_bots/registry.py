@@ -19,6 +19,7 @@ from buraco_bots.bot import BotFactory
 
 ENTRY_POINTS = "buraco.bots"
 MAX_PLAYER_NAME = 64
+"""Characters."""
 
 BUILT_IN = {
     "greedy": "buraco_bots.greedy:GreedyBot",
@@ -40,7 +41,8 @@ def list_addresses() -> dict[str, str]:
 def load_factory(bot: str) -> BotFactory:
     """Return the factory of the bot with this name, or at this address `module:attribute`. Raise UnknownBot.
 
-    Modules in the working directory are found too: that is where a bot is being written.
+    Modules in the working directory are found too (it is added to `sys.path`): that is where a bot is being written.
+    What the module itself raises, except ImportError and TypeError, passes through.
     """
     known = list_addresses()
     module, colon, attribute = known.get(bot, bot).partition(":")

@@ -78,12 +78,12 @@ class MatchReport:
 
     @property
     def moves_per_second(self) -> float:
-        """Moves of all seats in a second."""
+        """Moves of all seats in a second; 0 for a match that took no time."""
         return self.moves / self.seconds if self.seconds else 0.0
 
 
 def replay(message: table_pb2.DealRecord) -> DealReport:
-    """Check a record by playing it again. Raise RecordWrong if anything in it does not agree."""
+    """Play a record again, and return the deal as it ended. Raise RecordWrong if anything in it does not agree."""
     number = message.deal_number
     try:
         record = record_from_pb([message])

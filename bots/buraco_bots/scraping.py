@@ -10,7 +10,10 @@ TIMEOUT_SECONDS: Final = 5.0
 
 
 def scrape(address: str) -> dict[str, float]:
-    """Return the values at `host:port` by metric, added up over its labels; empty if they cannot be read. Blocks."""
+    """Return the values at `host:port` by metric, added up over its labels; empty if there is no answer.
+
+    Block up to TIMEOUT_SECONDS for each read. Raise ValueError for an answer in another form.
+    """
     connection = HTTPConnection(address, timeout=TIMEOUT_SECONDS)
     try:
         connection.request("GET", "/metrics")

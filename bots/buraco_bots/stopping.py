@@ -40,6 +40,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
+        """The first signal of the block; it stays afterwards."""
         self.abort: Callable[[], object] = _nothing
         """Removes what must not be left behind. Called in another thread, while the main thread continues."""
         self._stop: Callable[[], object] = _nothing

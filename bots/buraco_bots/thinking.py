@@ -40,6 +40,7 @@ class Tolerance:
 
 
 DEFAULT_TOLERANCE: Final = Tolerance()
+"""30 seconds, and no fault."""
 
 thinking_limit_option = click.option(
     "--thinking-limit",
@@ -69,7 +70,7 @@ class Thinker:
         self._failed_turn: tuple[int, int] | None = None
 
     async def make(self, factory: BotFactory, random: Random) -> Bot:
-        """Return a bot of its factory. Raise BotFault."""
+        """Return a bot of its factory. Raise BotFault, which is never tolerated here but counts as a fault."""
         try:
             return await self._run(partial(make_bot, factory, random), "to be made")
         except BotFault as fault:
@@ -98,7 +99,7 @@ class Thinker:
         return move
 
     def close(self) -> None:
-        """End the thread as soon as it has no call to run."""
+        """End the thread as soon as it has no call to run; do not wait for that."""
         if self._thread is not None:
             self._thread.calls.put(None)
 

@@ -17,7 +17,7 @@ HIDDEN_CARD: Final = 6.0
 
 
 def should_take_pile(deal: Deal, situation: Situation) -> bool:
-    """Return True if taking the pile gains more than drawing from the stock."""
+    """Return True if taking the pile gains more than drawing from the stock; False if it is not sure to be legal."""
     if draw_violation(deal, TakePile()) is not None:
         return False  # nothing to take, or not legal without the hidden cards of the pile
     return _pile_gain(deal, situation) > UNKNOWN_CARD * (1.0 - situation.risk)

@@ -35,11 +35,16 @@ class Line(NamedTuple):
     """A way to empty the hand."""
 
     gain: float
+    """In points, with what the pot or the close gains."""
     first: Move
+    """The move to make now."""
 
 
 def best_finish(deal: Deal, candidates: list[LayMeld | LayOff], situation: Situation) -> Line | None:
-    """Return the best line found that empties the hand in this turn, if any. `candidates` are all legal ones."""
+    """Return the line of the highest gain found that empties the hand in this turn; None if none is found.
+
+    `candidates` are all legal melds and lay-offs. The search stops after MAX_NODES; a hand over MAX_HAND has none.
+    """
     if len(deal.hand) > MAX_HAND or deal.turn.must_meld or not can_finish(deal):
         return None
     if _count_stuck_cards(deal.hand, candidates) > 1:

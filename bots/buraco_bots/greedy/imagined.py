@@ -13,7 +13,7 @@ BLANK: Final = 0
 def imagine(view: View) -> Deal:
     """Return the deal of a seat's own view, in which the seat's moves can be tried.
 
-    What the rules say of a move is true until a hidden card comes up.
+    What the rules say of a move is true until a hidden card comes up. In a public view all hands are blanks.
     """
     seats = len(view.hand_counts)
     hands = [(BLANK,) * count for count in view.hand_counts]

@@ -27,7 +27,7 @@ def gain_of(deal: Deal, move: LayMeld | LayOff, situation: Situation) -> float:
 
 
 def best_candidate(deal: Deal, moves: Iterable[Move], situation: Situation) -> tuple[float, LayMeld | LayOff | None]:
-    """Return the highest gain of the melds and lay-offs among `moves`, and its move."""
+    """Return the highest gain, maybe below 0, of the melds and lay-offs in `moves`, and its move; else 0 and None."""
     best, chosen = 0.0, None
     for move in moves:
         if isinstance(move, (LayMeld, LayOff)):

@@ -13,7 +13,7 @@ WILD_COSTS: Final = (25, 0)
 
 
 def opening_candidate(deal: Deal) -> LayMeld | LayOff | None:
-    """Return the first move of a line that meets the minimum within this turn, or None if none is found."""
+    """Return the first move of a line that meets the opening minimum within this turn; None if none is found."""
     shown = sum([card_points(deal.rules, meld.cards) for meld in deal.side.melds])
     if shown + card_points(deal.rules, deal.hand) < deal.side.opening_required:
         return None

@@ -90,6 +90,6 @@ def _closing(view: View, own: SideView, other: SideView, their_cards: int) -> fl
 
 
 def can_finish(deal: Deal) -> bool:
-    """Return True if an empty hand may lead to a pot or a close."""
+    """Return True if the side to move has a pot left or a buraco, so that an empty hand may take a pot or close."""
     side = deal.side
     return has_pot_left(deal, side) or any([meld.is_buraco for meld in side.melds])

@@ -40,7 +40,7 @@ def meld_worth(rules: RuleSet, meld: Meld) -> float:
 
 
 def meld_after(deal: Deal, move: LayMeld | LayOff) -> tuple[Meld | None, Meld]:
-    """Return the meld that a legal move lays off to (None for a new meld), and the meld after the move."""
+    """Return the meld that a move lays off to (None: a new meld), and what it becomes. Raise ValueError if illegal."""
     outcome = choose_outcome(deal, move)
     if outcome is None:
         raise ValueError("not a legal meld or lay-off")

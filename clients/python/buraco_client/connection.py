@@ -19,6 +19,7 @@ class Connection:
     rules: RulesServiceStub
     tables: TableServiceStub
     call: Caller
+    """Makes unary calls, with a deadline and repeats."""
     streams: StreamSettings
     metadata: Metadata = field(default=(), repr=False)
     """Sent with every stream; `call` adds it to calls by itself."""

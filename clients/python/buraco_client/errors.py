@@ -55,11 +55,11 @@ class BuracoError(Exception):
         self.code = code
         #: The stable name of the condition; empty if the error does not come from the service itself.
         self.reason = reason
-        #: For people, in English.
+        #: For people, in English; programs decide by `code` and `reason`.
         self.message = message
         #: Every dynamic part of the message.
         self.metadata: dict[str, str] = dict(metadata or {})
-        #: The rules that the move breaks, the principal one first.
+        #: The rules that the move breaks, the principal one first; those that this client does not know are left out.
         self.violations = tuple(violations)
         #: What is wrong with the fields of a malformed request.
         self.fields = tuple(fields)
@@ -76,7 +76,7 @@ class BuracoError(Exception):
 
 
 class InvalidRequest(BuracoError):
-    """The request is malformed; `fields` lists the problems."""
+    """The request is malformed, or its rules or snapshot are not valid; `fields` lists the problems."""
 
 
 class RuleBroken(BuracoError):
@@ -114,7 +114,7 @@ class SeatNotYours(BuracoError):
 
 
 class LimitReached(BuracoError):
-    """A limit of the service is reached; repeat the call after `retry_after` seconds."""
+    """A limit of the service is reached; repeat the call after `retry_after` seconds (None: no time is known)."""
 
 
 class Unavailable(BuracoError):
@@ -161,7 +161,7 @@ _BY_CODE: Final[dict[grpc.StatusCode, type[BuracoError]]] = {
 
 
 def from_rpc_error(error: grpc.aio.AioRpcError) -> BuracoError:
-    """Return the exception for a status that is not OK, with the details that the service packed into it.
+    """Return the exception for a status that is not OK, with its details; those that cannot be parsed are left out.
 
     >>> status = grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata(), "closed")
     >>> from_rpc_error(status)  # doctest: +ELLIPSIS

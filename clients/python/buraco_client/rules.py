@@ -22,7 +22,7 @@ def set_rules(
     | table_service_pb2.CreateTableRequest,
     rules: Rules,
 ) -> None:
-    """Set the rules in a request.
+    """Set the rules in a request: the id, or a copy of the rule set.
 
     >>> request = rules_service_pb2.DealRequest(seats=2)
     >>> set_rules(request, "burraco")
@@ -41,7 +41,8 @@ class RulesClient:
         snapshot = (await client.rules.deal("closed", seats=2)).snapshot
 
     A snapshot holds everybody's cards: never send it to a player. `timeout` of a call is its deadline in seconds
-    (default: the client's). Calls raise InvalidRequest for malformed input, Unavailable and DeadlineExceeded.
+    (default: the client's). Calls raise InvalidRequest for malformed input, ApiKeyRejected, LimitReached, Unavailable
+    and DeadlineExceeded.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -68,7 +69,7 @@ class RulesClient:
         match: deal_pb2.Match | None = None,
         timeout: float | None = None,
     ) -> rules_service_pb2.DealResponse:
-        """Deal the first deal of a match to 2 or 4 seats, or the next deal of `match`.
+        """Deal the next deal of `match` (its `deal_number`), or without it a match of one deal, to 2 or 4 seats.
 
             dealt = await client.rules.deal("closed", seats=2, seed=bytes(32), starter=0)
 
@@ -87,11 +88,12 @@ class RulesClient:
         *,
         timeout: float | None = None,
     ) -> rules_service_pb2.ValidateMovesResponse:
-        """Play 1 to 256 moves of one seat on a snapshot, and return the next snapshot or the violations.
+        """Play 1 to 256 moves of one seat on a snapshot, up to the first illegal one.
 
             violations = (await client.rules.validate_moves(snapshot, 0, moves)).violations
 
-        An illegal move is an answer, not an error.
+        The answer has the next snapshot and the events, or only the index of the illegal move and its violations: that
+        is an answer, not an error.
         """
         request = rules_service_pb2.ValidateMovesRequest(snapshot=snapshot, seat=seat, moves=moves)
         return await self._call(self._rules.ValidateMoves, request, timeout=timeout)
@@ -133,11 +135,11 @@ class RulesClient:
     async def arrange_meld(
         self, rules: Rules, cards: Iterable[card_pb2.Card.ValueType], *, timeout: float | None = None
     ) -> rules_service_pb2.ArrangeMeldResponse:
-        """Return every legal arrangement of 3 to 15 cards as one meld with its value, or the violations.
+        """Return every legal arrangement of 3 to 15 cards as one meld with its value, the default first.
 
             arrangements = (await client.rules.arrange_meld("closed", cards)).arrangements
 
-        Cards that form no meld are an answer, not an error.
+        Cards that form no meld are an answer, not an error: it has no arrangement, but the violations.
         """
         request = rules_service_pb2.ArrangeMeldRequest(cards=cards)
         set_rules(request, rules)

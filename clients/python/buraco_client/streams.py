@@ -165,7 +165,7 @@ def is_being_cancelled() -> bool:
 def get_update(
     response: table_service_pb2.WatchTableResponse | table_service_pb2.PlayTableResponse,
 ) -> Update | None:
-    """Return the update in a message, or None if it has none.
+    """Return the update in a message, or None if it has none, such as a heartbeat.
 
     >>> get_update(table_service_pb2.WatchTableResponse(events=table_pb2.Events(revision=4)))
     revision: 4

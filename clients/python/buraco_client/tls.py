@@ -47,7 +47,7 @@ class Tls:
         )
 
     def channel_options(self) -> dict[str, str | int]:
-        """Return the channel options that go with the credentials.
+        """Return the channel options that go with the credentials; empty without `server_name`.
 
         >>> Tls().channel_options()
         {}

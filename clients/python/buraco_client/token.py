@@ -47,7 +47,7 @@ class SeatToken:
     async def get_metadata(self) -> Metadata:
         """Return the metadata that proves the seat, after renewing the token if that is due.
 
-        A renewal that fails is tried again later.
+        A renewal that fails, or takes over 2 seconds, is tried again later: the old token is returned.
         """
         if self.is_renewal_due:
             try:
@@ -57,7 +57,7 @@ class SeatToken:
         return self._metadata()
 
     async def renew(self, *, timeout: float | None = None) -> None:
-        """Exchange the token for one with its whole life ahead. Raise a BuracoError."""
+        """Exchange the token for one with its whole life ahead. Raise a BuracoError, and keep the token then."""
         self._is_renewing = True
         try:
             answer = await self._connection.call(
