@@ -18,7 +18,9 @@ SERIALISED: Final = ByteBudget(24 << 20)
 def cached_by_bytes(
     message: type[_M], *, max_entries: int, max_bytes: int
 ) -> Callable[[Callable[[_M], _T]], Callable[[_M], _T]]:
-    """Cache what a function reads from messages of a type, by their bytes. Errors are not cached.
+    """Cache what a function reads from messages of a type, by their bytes: equal ones give the same object.
+
+    Errors are not cached.
 
     The cache keeps what was read from the `max_entries` messages used last, none of them longer than `max_bytes`, so
     that nobody can fill the memory. An entry takes at most 16 times the bytes of its message and half a KiB.

@@ -13,7 +13,10 @@ _FACES: Final = frozenset(FACES)
 
 
 def cards_from_pb(cards: Sequence[int], path: Path, problems: Problems) -> tuple[int, ...]:
-    """Return the cards of a repeated field in order. Add a problem if there are too many, and for each that is none."""
+    """Return the cards of a repeated field in order. Add a problem for each number that is no card, and keep it.
+
+    Of more than MAX_CARDS add one problem and return ().
+    """
     if len(cards) > MAX_CARDS:
         problems.add(path, f"at most {MAX_CARDS} cards, not {len(cards)}")
         return ()
@@ -26,14 +29,14 @@ def cards_from_pb(cards: Sequence[int], path: Path, problems: Problems) -> tuple
 
 
 def card_from_pb(card: int, path: Path, problems: Problems) -> int:
-    """Return a card. Add a problem if it is not given or is none."""
+    """Return the number of a card as it is. Add a problem if it is 0, not given, or no card."""
     if card not in _FACES:
         problems.add(path, f"{card} is no card" if card else "a card must be given")
     return card
 
 
 def optional_card_from_pb(card: int, path: Path, problems: Problems) -> int:
-    """Return a card, 0 if none is given. Add a problem if it is no card."""
+    """Return the number of a card as it is, 0 if none is given. Add a problem if it is no card."""
     if card and card not in _FACES:
         problems.add(path, f"{card} is no card")
     return card

@@ -18,8 +18,8 @@ _ENDINGS: Final = by_number(Ending)
 def deal_from_pb(snapshot: deal_pb2.Snapshot, rules: RuleSet | None = None) -> Deal:
     """Return the deal of a snapshot, under `rules` or else the snapshot's own rule set, with its hands sorted.
 
-    Raise ValidationError if something in the message is missing, unknown or too long. `deal_problems` of the rules
-    tells whether play can lead to the deal.
+    Raise ValidationError if something in the message is missing, unknown or too long; fields that this version does not
+    know are refused only without `rules`. Whether play can lead to the deal is not checked: `deal_problems` does.
     """
     problems = Problems()
     if rules is None:
@@ -38,7 +38,10 @@ def deal_from_pb(snapshot: deal_pb2.Snapshot, rules: RuleSet | None = None) -> D
 
 
 def match_from_pb(match: deal_pb2.Match, path: Path, problems: Problems) -> Match:
-    """Return a match; without scores both sides have 0. Add a problem if the number of scores is another than two."""
+    """Return a match; without scores both sides have 0. Add a problem if the number of scores is another than two.
+
+    The numbers are not checked: `match_problems` does.
+    """
     scores = match.scores
     pair = (0, 0)
     if len(scores) == 2:

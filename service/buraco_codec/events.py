@@ -78,7 +78,8 @@ class UnlistedEvent(Exception):
 def redacted_event(event: bytes, seat: int | None) -> bytes:
     """Return a serialised event as the player at `seat`, or everybody (None), may see it: what `VISIBLE` lists.
 
-    Raise UnlistedEvent if it does not list the event, or the event has fields that this version does not know.
+    Raise UnlistedEvent if it does not list the event, or the event has fields that this version does not know;
+    DecodeError for bytes that are no event.
     """
     to_all, to_owners = _redacted(event)
     return to_owners.get(seat, to_all)

@@ -37,7 +37,10 @@ def enum_from_pb(members: Mapping[int, _E], number: int, name: str, path: Path, 
 
 
 def check_known(message: Message, problems: Problems) -> None:
-    """Add a problem if a message has fields that this version does not know: they might change what it means."""
+    """Add a problem if a message has fields that this version does not know, which might change what it means.
+
+    They are discarded from the message.
+    """
     if has_unknown_fields(message):
         problems.add("", "says what this version does not know: ask a later one")
 

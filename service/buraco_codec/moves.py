@@ -35,7 +35,7 @@ _DISCARD: Final = Fields(move_pb2.Discard)
 
 
 def move_to_pb(move: Move) -> move_pb2.Move:
-    """Return a move as a message."""
+    """Return a move as a new message, which the caller may change."""
     return move_pb2.Move.FromString(move_bytes(move))
 
 
@@ -60,9 +60,9 @@ def move_bytes(move: Move) -> bytes:
 
 @cached_by_bytes(move_pb2.Move, max_entries=4096, max_bytes=32)  # 4 MiB at most
 def move_from_pb(move: move_pb2.Move) -> Move:
-    """Return the move of a message; the cards and melds that it names need not exist.
+    """Return the move of a message. Raise ValidationError if it is none, or names what is no card or place of a run.
 
-    Raise ValidationError if it is no move.
+    Whether the hand has its cards and the side its meld is not checked.
     """
     problems = Problems()
     read = _read(move, problems)
@@ -72,7 +72,7 @@ def move_from_pb(move: move_pb2.Move) -> Move:
 
 
 def moves_from_pb(moves: Sequence[move_pb2.Move], field: str = "moves") -> tuple[Move, ...]:
-    """Return the moves of a request, 1 to 256. Raise ValidationError with the problems of all of them."""
+    """Return the moves of a request, 1 to MAX_MOVES. Raise ValidationError with the problems of all, in `field`."""
     if not 1 <= len(moves) <= MAX_MOVES:
         raise ValidationError([Problem(field, f"1 to {MAX_MOVES} moves, not {len(moves)}")])
     problems = Problems()

@@ -26,9 +26,10 @@ _ENDINGS: Final = by_number(Ending)
 
 
 def record_from_pb(deals: Sequence[table_pb2.DealRecord]) -> MatchRecord:
-    """Return the record of consecutive deals of one match, with the moves as they were sent. Raise ValidationError.
+    """Return the record of deals of one match, without names of players, with the moves as they were sent.
 
-    Nothing is played: see `buraco_rules.record_problems`.
+    Raise ValidationError if there is none, or one is malformed or of another match. Whether they follow one another and
+    the moves are legal is not checked: `buraco_rules.record_problems` does.
     """
     if not deals:
         raise ValidationError([Problem("deals", "no deal is finished yet")])

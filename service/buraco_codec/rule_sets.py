@@ -58,9 +58,10 @@ def rule_set_bytes(rules: RuleSet) -> bytes:
 
 @cached_by_bytes(rule_set_pb2.RuleSet, max_entries=_CACHED, max_bytes=1024)
 def rule_set_from_pb(rule_set: rule_set_pb2.RuleSet) -> RuleSet:
-    """Return the rule set of a message; the id of a preset names that preset alone.
+    """Return the rule set of a message.
 
-    Raise ValidationError with every option at fault, and if the message has fields that this version does not know.
+    Raise ValidationError with every option at fault: also one that is not the preset's under the id of a preset. Raise
+    it if the message has fields that this version does not know.
     """
     problems = Problems()
     check_known(rule_set, problems)

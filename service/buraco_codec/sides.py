@@ -31,7 +31,10 @@ def side_field(side: Side) -> bytes:
 
 
 def side_from_pb(side: deal_pb2.Side, path: Path, problems: Problems) -> Side:
-    """Return a side as the message has it; add the problems and return an empty one if it has any."""
+    """Return a side as the message has it, its seats sorted; add the problems and return an empty one if it has any.
+
+    Checked are its melds as by `meld_from_pb`, and how many melds and seats it has.
+    """
     return problems.collect(lambda: _read(side), Side(), path)
 
 

@@ -62,7 +62,10 @@ def view_bytes(view: View) -> bytes:
 
 
 def view_from_pb(view: view_pb2.View) -> View:
-    """Return the view of a message. Raise ValidationError if something in it is missing or not known here."""
+    """Return the view of a message. Raise ValidationError if something in it is missing or not known here.
+
+    Whether play can lead to it is not checked.
+    """
     problems = Problems()
     rules = problems.collect(lambda: rule_set_from_pb(view.rule_set), None, "rule_set")
     sides = [_side_from_pb(side, ("sides", index), problems) for index, side in enumerate(view.sides)]

@@ -22,7 +22,7 @@ def format_cards(cards: Iterable[int]) -> str:
 
 
 def parse_cards(text: str) -> tuple[int, ...]:
-    """Return the cards of a text, in their order. Raise NotationError for what is not a card.
+    """Return the cards of a text, in their order; () for none. Raise NotationError for what is not a card.
 
     >>> parse_cards("3h Td Jo")
     (16, 36, 53)

@@ -71,7 +71,7 @@ def read_meld(
 ) -> tuple[Meld | None, list[NamedCard]]:
     """Read a meld up to the end, a comma or one of `stops`; return it with the cards it names.
 
-    The meld is None, and there is a problem, if the cards do not make one.
+    The meld is None, and there is a problem, if the cards do not make one. Whether the rule set allows it is not asked.
     """
     first, ends, before = cursor.peek(), ("", ",", DIRTY_MARK, *stops), len(problems)
     found = read_meld_cards(cursor, problems, lambda: cursor.peek().text not in ends)
@@ -88,7 +88,10 @@ def read_meld(
 
 
 def read_meld_cards(cursor: Cursor, problems: TextProblems, goes_on: Callable[[], bool]) -> MeldCards:
-    """Read cards, one of them possibly in brackets, for as long as they go on."""
+    """Read cards, one of them possibly in brackets, while `goes_on` returns True.
+
+    What is not a card is a problem and left out; of several in brackets the first counts as the wild.
+    """
     named: list[NamedCard] = []
     wild_index: int | None = None
     while goes_on():
@@ -116,7 +119,7 @@ def find_run(cards: Sequence[int], wild_index: int | None) -> tuple[int, int] | 
     """Return the suit of a run and the place of its first card, as one of its naturals shows; None if all are aces or
     jokers.
 
-    The other cards may be elsewhere: see `natural_at`.
+    Whether the other cards stand at their places is not checked.
 
     >>> find_run([16, 17, 53], wild_index=2)  # 3h 4h [Jo]
     (1, 3)

@@ -36,7 +36,9 @@ MAX_MELD_INDEX: Final = 99
 
 
 def format_move(move: Move) -> str:
-    """Return a move as text, in its canonical form. Raise ValueError for numbers that are not a card, meld or place.
+    """Return a move as text, in its canonical form.
+
+    Raise ValueError for no cards, and for numbers that are not a card, a place, or a meld up to MAX_MELD_INDEX.
 
     >>> format_move(LayMeld((16, 17, 53), 5)), format_move(LayOff(2, (18,))), format_move(Discard(39))
     ('=3h 4h [Jo]', '&2:5h', '-Kd')

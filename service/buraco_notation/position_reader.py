@@ -46,7 +46,7 @@ class PositionReader:
         self._fields = split_fields(text, TOKENS, LABELS, self._problems)
 
     def read(self, *, verify: bool) -> Deal:
-        """Return the deal; with `verify` only one that play can lead to. Raise NotationError."""
+        """Return the deal; with `verify` only one that play can lead to. Raise NotationError. To be called once."""
         known_rules = self._read_rules()
         rules = known_rules or PRESETS[0]
         seats = self._read_seats()

@@ -72,7 +72,7 @@ class TextProblems:
         return len(self._found)
 
     def add(self, at: Token, problem: str) -> None:
-        """Add a problem of a token."""
+        """Add a problem of a token. The same one again counts once."""
         self._found[at.start, len(at.text), problem] = None
 
     def add_unexpected(self, at: Token, expected: str) -> None:
@@ -81,7 +81,7 @@ class TextProblems:
         self.add(at, f"expected {expected}, not {text!r}" if text.strip() else f"expected {expected}")
 
     def error(self) -> NotationError:
-        """Return the error that reports all problems."""
+        """Return the error that reports the problems in the order of the text, for the caller to raise."""
         return NotationError([self._placed(*found) for found in sorted(self._found)[:MAX_PROBLEMS]])
 
     def raise_if_any(self) -> None:
@@ -158,7 +158,10 @@ def split_tokens(pattern: re.Pattern[str], text: str) -> Iterator[Token]:
 
 
 def parse(text: str, tokens: re.Pattern[str], read: Callable[[Cursor, TextProblems], T | None]) -> T:
-    """Return what `read` makes of all tokens of a text. Raise NotationError if there is any problem."""
+    """Return what `read` makes of all tokens of a text.
+
+    Raise NotationError if there is any problem, `read` returns None or leaves tokens.
+    """
     problems = TextProblems(text)
     cursor = Cursor(list(split_tokens(tokens, text)), len(text.rstrip()))
     value = read(cursor, problems)
@@ -193,12 +196,12 @@ def take_required(cursor: Cursor, problems: TextProblems, text: str, expected: s
 
 
 def is_integer(token: Token) -> bool:
-    """Return True if the token is a whole number of at most ten digits."""
+    """Return True if the token is a whole number of at most ten digits, also one below 0."""
     return _INTEGER.match(token.text) is not None
 
 
 def read_integer(cursor: Cursor, problems: TextProblems, expected: str) -> int | None:
-    """Take the next token and return its number; None, and a problem, if it is not one."""
+    """Take the next token and return its number, also one below 0; None, and a problem, if it is not one."""
     token = cursor.take()
     if not is_integer(token):
         problems.add_unexpected(token, expected)
@@ -235,6 +238,8 @@ def _escape(character: str, mark: str) -> str:
 def unquote(token: Token, problems: TextProblems) -> tuple[str, list[int]]:
     """Return the text of a quotation, and the index of each of its characters and of its end in the whole text.
 
+    A backslash that begins no escape sequence is a problem, and stays in the text.
+
     >>> unquote(Token("'Ann'", 10), TextProblems("…"))
     ('Ann', [11, 12, 13, 14])
     """
@@ -257,7 +262,7 @@ def unquote(token: Token, problems: TextProblems) -> tuple[str, list[int]]:
 
 
 def point_out(text: str, problems: Sequence[TextProblem]) -> str:
-    """Return the problems for people: each with its line and carets under its place, at most 100 columns wide.
+    """Return the problems of this text for people: each with its line and carets under its place, 100 columns at most.
 
     >>> print(point_out("3h 3x", [TextProblem(1, 4, 2, "expected a card, not '3x'")]))
     1:4: expected a card, not '3x'

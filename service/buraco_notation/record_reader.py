@@ -74,7 +74,7 @@ class RecordReader:
                 self._skip("a header or a turn")
 
     def read(self, *, verify: bool) -> MatchRecord:
-        """Return the record; with `verify` only one that plays to its result. Raise NotationError."""
+        """Return the record; with `verify` only if it plays to its result. Raise NotationError. To be called once."""
         problems, match = self._problems, self._match
         rules = match.read("RuleSet", "rules", lambda cursor: read_rule_set(cursor, problems), None, is_required=True)
         seats = match.read("Seats", "seats", match.read_seats, 2, is_required=True) or 2

@@ -53,7 +53,7 @@ def format_rule_set(rules: RuleSet) -> str:
 
 
 def parse_rule_set(text: str) -> RuleSet:
-    """Return the rule set of a text. Raise NotationError for what is not one.
+    """Return the rule set of a text. Raise NotationError for what is not one, or contradicts itself.
 
     >>> parse_rule_set("open{makart=yes}") == replace(PRESETS_BY_ID["open"], id="house-rules", makart=True)
     True
@@ -62,7 +62,7 @@ def parse_rule_set(text: str) -> RuleSet:
 
 
 def read_rule_set(cursor: Cursor, problems: TextProblems) -> RuleSet | None:
-    """Read a rule set; None, and a problem, if there is none."""
+    """Read a rule set; None, and problems, if there is none, or it is faulty or contradicts itself."""
     name = cursor.take()
     base = PRESETS_BY_ID.get(name.text)
     if base is None:

@@ -70,7 +70,7 @@ def format_side(side: int, players: Sequence[str] = ()) -> str:
 
 
 def format_ending(deal: Deal, players: Sequence[str] = ()) -> str:
-    """Return how a deal ended, and by whom. `players` are the names by seat, if known.
+    """Return how a deal ended, and by whom, or that it goes on. `players` are the names by seat, if known.
 
     >>> from buraco_notation import parse_position
     >>> deal = parse_position("rules: open | turn: 8 over closed", verify=False)

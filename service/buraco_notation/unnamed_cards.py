@@ -25,11 +25,14 @@ class UnnamedCards(NamedTuple):
 
 
 Cards = list[NamedCard | UnnamedCards]
-"""A hand, a pot, the pile or the stock as it is written."""
+"""A hand, a pot, the pile or the stock: its named and unnamed cards in the order in which they are written."""
 
 
 def read_cards(cursor: Cursor, problems: TextProblems) -> Cards:
-    """Read cards up to a comma or the end; `-` is none. An empty field, or what is not a card, is a problem."""
+    """Read named and unnamed cards up to a comma or the end; `-` alone stands for none, [].
+
+    An empty field is a problem; so is what is not a card, which is left out.
+    """
     cards: Cards = []
     stops = ("", ",")
     if cursor.peek().text == NONE and cursor.peek(1).text in stops:
@@ -52,6 +55,7 @@ def deal_out(
     jokers: int, lists: Sequence[Cards], elsewhere: Sequence[NamedCard], end: Token, problems: TextProblems
 ) -> list[tuple[int, ...]]:
     """Return the lists with their unnamed cards filled in: those of the deck that neither they nor `elsewhere` name.
+    The deck has `jokers` in all, 0 or 4.
 
     They go in the order of the deck to the lists in their order, first to those that say how many they take; what is
     left then goes to the one `?`. Too many of a face, too few cards or cards left over are problems; `end` is the place
@@ -86,7 +90,10 @@ def named_in(lists: Iterable[Cards]) -> list[NamedCard]:
 
 
 def left_over(jokers: int, named: Sequence[NamedCard], problems: TextProblems) -> list[int]:
-    """Return the cards of the deck that are not named. A card named too often is a problem where it is named last."""
+    """Return the cards that are not named, in the order of the deck, which has so many jokers in all (0 or 4).
+
+    A card named too often is a problem where it is named last.
+    """
     left = Counter(deck(jokers))
     for card, token in sorted(named, key=lambda name: name.token.start):
         if left[card]:

@@ -31,7 +31,10 @@ class ByteBudget:
         self._clear: list[Callable[[], None]] = []
 
     def cached(self, size: int = 0, *, each: int = 0) -> Callable[[Callable[[*Ts], T]], Callable[[*Ts], T]]:
-        """Cache what a function returns. An entry takes `ENTRY` + `size` bytes and `each` for an item of the result."""
+        """Cache what a function returns, by its arguments; errors are not cached.
+
+        An entry takes `ENTRY` + `size` bytes and `each` for an item of the result.
+        """
         base = ENTRY + size
 
         def decorate(function: Callable[[*Ts], T]) -> Callable[[*Ts], T]:

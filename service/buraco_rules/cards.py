@@ -8,6 +8,7 @@ from typing import Final
 
 JOKER: Final = 53
 FACES: Final = range(1, 54)
+"""The numbers of all cards, the joker included."""
 SUITS: Final = range(4)
 ACE: Final = 1
 TWO: Final = 2
@@ -35,7 +36,7 @@ RUN_CARDS: Final = tuple((0, *(13 * suit + rank for rank in range(ACE, KING + 1)
 
 
 def card_at(suit: int, position: int) -> int:
-    """Return the natural card of a suit at a place of a run: 1 ace low, 2 to 13, 14 ace high (R4.1).
+    """Return the natural card of a suit at a place of a run: 1 ace low, 2 to 13, 14 ace high (R4.1); 0 at place 0.
 
     >>> card_at(suit=1, position=10) == CARD_TEXT.index("Th")
     True
@@ -44,7 +45,7 @@ def card_at(suit: int, position: int) -> int:
 
 
 def deck(jokers: int) -> list[int]:
-    """Return two decks of 52 in a fixed order, with so many jokers last (R1.1).
+    """Return two decks of 52 one after the other, each in the order of its numbers, then so many jokers in all (R1.1).
 
     >>> len(deck(jokers=4)), deck(jokers=4)[-1]
     (108, 53)

@@ -8,12 +8,14 @@ from buraco_rules.meld import Meld
 from buraco_rules.rule_sets import RuleSet
 
 HAND_SIZE: Final = 11
+"""Cards of a hand as dealt, and of a pot (R2.1)."""
 POTS: Final = 2
+"""Pots of a deal, not of a side (R2.1)."""
 CLOSING_BONUS: Final = 100
 NO_POT_PENALTY: Final = 100
 UNUSED_POT_PENALTY: Final = 100
 MAX_UNDO_STEPS: Final = 128
-"""More plays than a turn has cards for: only wilds moved to and fro could go on for ever."""
+"""Plays of a turn that can be taken back; the oldest are dropped. Only wilds moved to and fro could be more."""
 
 
 def add_card(hand: tuple[int, ...], card: int) -> tuple[int, ...]:
@@ -43,8 +45,11 @@ class Phase(IntEnum):
     """What the seat to move has to do."""
 
     DRAW = 1
+    """Draw from the stock or take the pile."""
     MELD = 2
+    """Meld, lay off, move wilds or discard: it has drawn."""
     OVER = 3
+    """Nothing: the deal is over."""
 
 
 DRAW: Final = Phase.DRAW
@@ -75,6 +80,7 @@ class Match(NamedTuple):
     """Where a match stands (R10)."""
 
     deal_number: int = 1
+    """Of the deal that is played, from 1."""
     scores: tuple[int, int] = (0, 0)
     """One a side, finished deals only."""
     starter: int = 0
@@ -88,6 +94,7 @@ class Side(NamedTuple):
 
     melds: tuple[Meld, ...] = ()
     pots_taken: int = 0
+    """In this deal."""
     unplayed_pots: tuple[int, ...] = ()
     """Seats that took a pot and have not played a card of it yet (R9.1), in order."""
     opening_required: int = 0
@@ -100,18 +107,23 @@ class UndoStep(NamedTuple):
     """What a play of this turn changed, so that it can be taken back (R11.4)."""
 
     meld: int
+    """Index among the side's melds."""
     before: Meld | None
     """The meld as it was; None when the play made it."""
     cards: tuple[int, ...]
+    """Those laid; none for a moved wild."""
     locked_card: int
     must_meld: int
+    """Both as `Turn` had them before the play."""
     unplayed_pot: bool
+    """Whether the seat had not played a card of its pot before."""
 
 
 class Turn(NamedTuple):
     """What binds the seat to move for the rest of its turn."""
 
     number: int = 1
+    """Of the turns of all seats, from 1."""
     locked_card: int = 0
     """The only card of a taken pile, not to be discarded in this turn (R3.3); 0 = none."""
     must_meld: int = 0
@@ -171,7 +183,7 @@ class Deal(NamedTuple):
     def continue_turn(
         self, *, stock: tuple[int, ...], pile: tuple[int, ...], hand: tuple[int, ...], side: Side, turn: Turn
     ) -> "Deal":
-        """Return the deal after a draw or play, with this hand and side for the seat to move, which goes on.
+        """Return the deal after a draw or play, with this hand and side for the seat to move, which goes on (MELD).
 
         Built by hand, because every move needs it and `_replace` takes three times as long.
         """

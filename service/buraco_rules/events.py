@@ -15,8 +15,9 @@ class Dealt:
     upcard: int
     """The first discard; 0 where none is turned up."""
     hands: tuple[tuple[int, ...], ...]
-    """One a seat."""
+    """One a seat, sorted."""
     stock_count: int
+    """Cards left in the stock, here and below."""
 
 
 @value
@@ -45,7 +46,9 @@ class TookRest:
 
     seat: int
     cards: tuple[int, ...]
+    """Without the top card, which was melded."""
     size: int
+    """How many cards these are."""
 
 
 @value
@@ -54,22 +57,25 @@ class Melded:
 
     seat: int
     meld_index: int
+    """Index among the side's melds, here and below."""
     meld: Meld
 
 
 @value
 class LaidOff:
-    """Cards were laid off; `meld` is the arrangement chosen (R5.4)."""
+    """Cards were laid off."""
 
     seat: int
     meld_index: int
     cards: tuple[int, ...]
+    """Those laid, in order of place."""
     meld: Meld
+    """The whole meld afterwards, in the arrangement chosen (R5.4)."""
 
 
 @value
 class WildMoved:
-    """A wild was moved to the other end of a run (R5.2)."""
+    """A wild was moved to the other end of a run, which is `meld` now (R5.2)."""
 
     seat: int
     meld_index: int
@@ -90,8 +96,11 @@ class PotTaken:
 
     seat: int
     in_flight: bool
+    """Whether the last card was melded, so that the turn goes on."""
     cards: tuple[int, ...]
+    """The pot, sorted."""
     size: int
+    """How many cards the pot had."""
 
 
 @value
@@ -107,16 +116,19 @@ class Opened:
 
     seat: int
     points: int
+    """Those of the cards melded."""
 
 
 @value
 class OpeningFailed:
-    """An opening attempt fell short; everybody saw the cards that return (R11.2)."""
+    """An opening attempt fell short, or a turn went by without one where `every_turn` wants it (R11.2)."""
 
     seat: int
     cards: tuple[int, ...]
+    """Those that return to the hand, which everybody saw; none without an attempt."""
     penalty: int
     next_required: int
+    """The side's minimum from now on."""
 
 
 @value
@@ -126,6 +138,7 @@ class Undone:
     seat: int
     meld_index: int
     cards: tuple[int, ...]
+    """Those back in the hand; none for a moved wild."""
     meld: Meld | None
 
 
@@ -135,17 +148,19 @@ class DealEnded:
 
     ending: Ending
     seat: int | None
-    """The seat that closed or melded the buraco of 2s."""
+    """The seat that closed or melded the buraco of 2s; None if the stock or the turns ran out."""
     score: DealScore
     hands: tuple[tuple[int, ...], ...]
 
 
 @value
 class MatchEnded:
-    """The match is over (R10); no winner in a draw."""
+    """The match is over (R10)."""
 
     winner: int | None
+    """The side, 0 or 1; None in a draw."""
     scores: tuple[int, int]
+    """One a side, the last deal counted."""
 
 
 Event = (

@@ -23,15 +23,20 @@ SET: Final = MeldKind.SET
 
 
 class BuracoKind(IntEnum):
-    """Kinds of buraco, by rising value (R9.2)."""
+    """Kinds of buraco, by rising value (R9.2). One that the rule set does not value counts as the next that fits."""
 
     NONE = 0
     """Fewer than seven cards."""
     DIRTY = 1
+    """With an acting wild, or one that stays dirty (R9.3)."""
     SEMI_CLEAN = 2
+    """With seven naturals in a row on one side of the acting wild."""
     CLEAN = 3
+    """Without an acting wild, as the kinds below."""
     ROYAL = 4
+    """A run of all thirteen ranks."""
     ACE_TO_ACE = 5
+    """A run of 14 cards."""
 
 
 NO_BURACO: Final = BuracoKind.NONE
@@ -48,6 +53,7 @@ class Meld(NamedTuple):
     wild_index: int | None
     """Index of the card that acts as a wild; None when none acts."""
     buraco: BuracoKind
+    """As the rule set values it."""
     stays_dirty: bool
     """Whether it has been a buraco with an acting wild, under `dirty_sticks` (R9.3)."""
 
@@ -82,6 +88,8 @@ def make_meld(
     stays_dirty: bool = False,
 ) -> Meld:
     """Return a meld with its buraco kind; `stays_dirty` says whether it was dirty before (R9.3).
+
+    The cards must be in the order of `Meld.cards`; whether the rules allow the meld is not checked.
 
     >>> from buraco_rules import PRESETS_BY_ID
     >>> make_meld(PRESETS_BY_ID["burraco"], MeldKind.RUN, (3, 4, 5, 6, 7, 8, 9), 3, None).buraco
@@ -121,7 +129,7 @@ def _is_semi_clean(rules: RuleSet, kind: MeldKind, size: int, wild_index: int) -
 
 
 def buraco_points(rules: RuleSet, buraco: BuracoKind) -> int:
-    """Return the bonus of a buraco kind; 0 for none (R9.2).
+    """Return the bonus of a buraco kind; 0 for none, or one that the rule set does not value (R9.2).
 
     >>> from buraco_rules import PRESETS_BY_ID
     >>> buraco_points(PRESETS_BY_ID["open"], BuracoKind.ROYAL)
@@ -157,7 +165,7 @@ def run_suit(meld: Meld) -> int:
 
 
 def ranks_taken(rules: RuleSet, melds: tuple[Meld, ...]) -> list[int]:
-    """Return the ranks of which a side with these melds may lay no new set, because it has one (R4.6)."""
+    """Return the ranks of which a side with these melds may lay no new set (R4.6): none without `one_set_per_rank`."""
     if not rules.one_set_per_rank:
         return []
     return [RANK[meld.natural] for meld in melds if meld.kind is SET]

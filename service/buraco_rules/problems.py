@@ -51,7 +51,7 @@ class Problems:
         return bool(self._found)
 
     def add(self, path: Path, problem: str) -> None:
-        """Add a problem."""
+        """Add a problem; leave it out if there are MAX_PROBLEMS."""
         if len(self._found) < MAX_PROBLEMS:
             self._found.append(Problem(join_path(path), problem))
 
@@ -69,7 +69,7 @@ class Problems:
             return otherwise
 
     def error(self) -> Exception:
-        """Return the error that reports all problems."""
+        """Return the error that reports all problems, for the caller to raise."""
         return ValidationError(self._found)
 
     def raise_if_any(self) -> None:

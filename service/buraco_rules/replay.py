@@ -35,7 +35,7 @@ class DealRecord(NamedTuple):
     points: tuple[int, int]
     """What the deal counted, one number a side."""
     server_seed: bytes | None = None
-    """Where players added entropy; None: `seed` itself."""
+    """The server's own seed, where players added entropy to it; None: it is `seed`."""
     entropies: tuple[bytes, ...] = ()
     """What the players added, one a seat, where any of them did."""
 
@@ -73,7 +73,8 @@ def record_deal(
 ) -> DealRecord:
     """Return the record of a deal that was played with these moves, undone ones left out, from `dealt` on.
 
-    The moves are recorded as `normalise_move` returns them. Raise IllegalMove, or ValueError if the deal is not over.
+    The moves are recorded as `normalise_move` returns them. Raise IllegalMove for one that the rules refuse, ValueError
+    if the deal is not over then. That the seeds fit the deal is not checked.
 
     >>> from buraco_rules import PRESETS_BY_ID
     >>> dealt, _ = deal_match(PRESETS_BY_ID["open"], 2, bytes(32), Match())
@@ -112,7 +113,8 @@ def _deal_again(record: MatchRecord, deal: DealRecord) -> Deal:
 def replay_deal(record: MatchRecord, deal: DealRecord) -> Iterator[ReplayedMove]:
     """Yield the moves of a recorded deal, each with the deals before and after it.
 
-    Raise IllegalMove at a move that the rules refuse, ValueError if the deal cannot be dealt.
+    Raise IllegalMove once a move is reached that the rules refuse, ValueError at the start if the deal cannot be dealt.
+    Seed, commitment and result are not checked: `record_problems` does.
     """
     before = _deal_again(record, deal)
     for move in deal.moves:
@@ -122,7 +124,10 @@ def replay_deal(record: MatchRecord, deal: DealRecord) -> Iterator[ReplayedMove]
 
 
 def normalise_record(record: MatchRecord) -> MatchRecord:
-    """Return the record with its moves as `normalise_move` returns them. Raise as `replay_deal`."""
+    """Return the record with its moves as `normalise_move` returns them.
+
+    Raise IllegalMove if the rules refuse one, ValueError if a deal cannot be dealt.
+    """
     deals = [
         deal._replace(moves=tuple([normalise_move(step.before, step.move) for step in replay_deal(record, deal)]))
         for deal in record.deals
@@ -131,7 +136,8 @@ def normalise_record(record: MatchRecord) -> MatchRecord:
 
 
 def record_problems(record: MatchRecord) -> tuple[Problem, ...]:
-    """Return all that is wrong with a record: seeds that do not match, illegal moves, another result than it states.
+    """Return all that is wrong with a record: seeds that do not match, illegal moves, another result than it states, a
+    deal that does not follow from the one before.
 
     Paths are `deals[0].scores` or `deals[0].moves[5]`; of a deal only the first illegal move is reported.
     """

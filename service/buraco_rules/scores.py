@@ -10,12 +10,19 @@ class ScoreLineKind(IntEnum):
     """What a line counts."""
 
     MELD_CARDS = 1
+    """The cards of a meld."""
     BURACO = 2
+    """The bonus of a buraco."""
     CLOSING = 3
+    """The bonus for closing."""
     HAND = 4
+    """The cards that a seat still holds."""
     NO_POT = 5
+    """The side took no pot."""
     UNUSED_POT = 6
+    """No card of a pot was played."""
     OPENING_PENALTIES = 7
+    """All failed openings together (R11.2)."""
 
 
 class ScoreLine(NamedTuple):
@@ -23,6 +30,7 @@ class ScoreLine(NamedTuple):
 
     kind: ScoreLineKind
     points: int
+    """Negative where the line is a deduction."""
     meld: int | None = None
     """Index in the side's melds, for MELD_CARDS and BURACO."""
     buraco: BuracoKind = BuracoKind.NONE
@@ -36,6 +44,7 @@ class SideScore(NamedTuple):
 
     side: int
     lines: tuple[ScoreLine, ...]
+    """In the order of their kinds, then of melds or seats; what counts nothing has no line."""
     total: int
     match_total: int
     """The side's match score with this deal counted."""

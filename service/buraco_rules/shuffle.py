@@ -83,9 +83,8 @@ def mix_seed(server_seed: bytes, entropies: Sequence[bytes]) -> bytes:
 
 
 def seed_problems(seed: bytes, committed: bytes, server_seed: bytes, entropies: Sequence[bytes]) -> Iterator[Problem]:
-    """Yield what does not match of a deal's seed, the commitment, the server's seed and the players' entropy.
-
-    Paths are "commitment" and "seed".
+    """Yield a problem with the path "commitment" if `committed` is not that of the server's seed, and one with the path
+    "seed" if `seed` is not the server's mixed with the players' entropy.
 
     >>> list(seed_problems(bytes(32), commitment(bytes(32)), bytes(32), ()))
     []

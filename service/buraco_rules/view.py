@@ -28,8 +28,9 @@ class SideView(NamedTuple):
     opening_required: int
     opening_penalties: int
     match_score: int
+    """Finished deals only."""
     table_points: int
-    """See `match.scoring.table_points`."""
+    """What the side would count now without its hands."""
 
 
 class View(NamedTuple):
@@ -37,21 +38,27 @@ class View(NamedTuple):
 
     seat: int | None
     hand: tuple[int, ...]
+    """Sorted; empty in the public view."""
     hand_counts: tuple[int, ...]
+    """One a seat."""
     sides: tuple[SideView, SideView]
     stock_count: int
     pile_count: int
     pile: tuple[int, ...]
-    """All of an open pile, top last; only the top card of a closed one."""
+    """All of an open pile, top last; of a closed one the top card, none while `must_meld` (R3.4)."""
     pot_counts: tuple[int, ...]
+    """One a pot on the table, the next first."""
     seat_to_move: int
     phase: Phase
     next_actions: tuple[NextAction, ...]
+    """Empty unless `seat` is to move."""
     turn_number: int
     locked_card: int
     must_meld: int
     opening_attempt: bool
+    """These three as in `deal.Turn`."""
     ending: Ending
     match: Match
     rules: RuleSet
     starter: int
+    """The seat that started this deal; `match` has that of the first."""

@@ -40,7 +40,10 @@ class PreconditionViolation(NamedTuple):
 
 
 class ApiError(Exception):
-    """A refusal; the caller may see all of it. `retry_after` is in seconds."""
+    """A refusal; the caller may see all of it. `retry_after` is in seconds, None: a retry is not announced.
+
+    The message and the values of the metadata are cut to 512 bytes each.
+    """
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ def invalid_argument(
     reason: str = "REQUEST_INVALID",
     metadata: Mapping[str, str] | None = None,
 ) -> ApiError:
-    """Fields of the request are at fault (INVALID_ARGUMENT)."""
+    """Return INVALID_ARGUMENT: fields of the request are at fault, or without `problems` all of it."""
     found = tuple(problems)
     message = "; ".join([f"{path}: {problem}" for path, problem in found])
     return ApiError(
@@ -82,7 +85,7 @@ def invalid_argument(
 
 
 def malformed_message() -> ApiError:
-    """The bytes are no message of the method's request type (INVALID_ARGUMENT)."""
+    """Return INVALID_ARGUMENT: the bytes are no message of the method's request type."""
     return ApiError(grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_INVALID", "the bytes sent are no request of this method")
 
 
@@ -92,9 +95,10 @@ def rule_broken(
     subject: str = "",
     metadata: Mapping[str, str] | None = None,
 ) -> ApiError:
-    """A move breaks rules or is out of turn (FAILED_PRECONDITION).
+    """Return FAILED_PRECONDITION: a move, at `subject`, breaks rules or is out of turn.
 
-    `violations` are pairs of stable name and description, the principal first: its name is the error's reason.
+    `violations` are pairs of stable name and description, the principal first: its name is the error's reason. Raise
+    ValueError without any.
     """
     found = tuple(PreconditionViolation(name, subject, description) for name, description in violations)
     if not found:
@@ -109,18 +113,18 @@ def rule_broken(
 
 
 def failed_precondition(reason: str, message: str, metadata: Mapping[str, str] | None = None) -> ApiError:
-    """The table is not in a state for this call: full, not yet playing, finished (FAILED_PRECONDITION)."""
+    """Return FAILED_PRECONDITION: the table is not in a state for this call (full, not yet playing, finished)."""
     return rule_broken([(reason, message)], metadata=metadata)
 
 
 def request_id_reused() -> ApiError:
-    """The request id was used before, for another request (ALREADY_EXISTS)."""
+    """Return ALREADY_EXISTS: the request id was used before, for another request."""
     message = "the request id was used for another request: every request needs one of its own"
     return ApiError(grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED", message)
 
 
 def stale_revision(current: int, expected: int | None = None) -> ApiError:
-    """Another change came first (ABORTED). `current` is the table's revision, `expected` that of the request."""
+    """Return ABORTED: another change came first. `current` is the table's revision, `expected` that of the request."""
     metadata = {"currentRevision": str(current)}
     if expected is not None:
         metadata["revision"] = str(expected)
@@ -133,32 +137,32 @@ def stale_revision(current: int, expected: int | None = None) -> ApiError:
 
 
 def table_not_found(table_id: str) -> ApiError:
-    """There is no such table, or it has expired (NOT_FOUND)."""
+    """Return NOT_FOUND: there is no such table, or it has expired."""
     return ApiError(grpc.StatusCode.NOT_FOUND, "TABLE_UNKNOWN", "there is no such table", {"tableId": table_id})
 
 
 def unauthenticated(reason: str, message: str) -> ApiError:
-    """The call needs a valid seat token (UNAUTHENTICATED): TOKEN_MISSING, TOKEN_INVALID or TOKEN_EXPIRED."""
+    """Return UNAUTHENTICATED: the call needs a valid token; `reason` names what is wrong, as TOKEN_MISSING."""
     return ApiError(grpc.StatusCode.UNAUTHENTICATED, reason, message)
 
 
 def token_missing() -> ApiError:
-    """The call is for players only (UNAUTHENTICATED)."""
+    """Return UNAUTHENTICATED: the call is for players only, and no seat token came with it."""
     return unauthenticated("TOKEN_MISSING", "this call needs a seat token: `authorization: Bearer <token>`")
 
 
 def permission_denied(reason: str, message: str, metadata: Mapping[str, str] | None = None) -> ApiError:
-    """The token is valid, but does not allow this call (PERMISSION_DENIED)."""
+    """Return PERMISSION_DENIED: the token is valid, but does not allow this call."""
     return ApiError(grpc.StatusCode.PERMISSION_DENIED, reason, message, metadata)
 
 
 def seat_not_yours(message: str = "the token is not for a seat of this table") -> ApiError:
-    """The token is for another table, or for a seat that was given back (PERMISSION_DENIED)."""
+    """Return PERMISSION_DENIED: the token is for another table, or for a seat that was given back."""
     return permission_denied("SEAT_NOT_YOURS", message)
 
 
 def limit_reached(limit: str, maximum: int, message: str, retry_after: float = 1.0) -> ApiError:
-    """A limit is reached (RESOURCE_EXHAUSTED). `limit` names it for programs; `retry_after` in seconds."""
+    """Return RESOURCE_EXHAUSTED: a limit is reached. `limit` names it for programs; `retry_after` is in seconds."""
     return ApiError(
         grpc.StatusCode.RESOURCE_EXHAUSTED,
         "LIMIT_REACHED",
@@ -169,30 +173,33 @@ def limit_reached(limit: str, maximum: int, message: str, retry_after: float = 1
 
 
 def resource_exhausted(limit: str, maximum: int) -> ApiError:
-    """A limit of this replica is reached (RESOURCE_EXHAUSTED); another one may have room."""
+    """Return RESOURCE_EXHAUSTED: a limit of this replica is reached; another one may have room.
+
+    `limit` names in the plural what there are too many of: `concurrent_calls`.
+    """
     message = f"this replica has as many {limit.replace('_', ' ')} as it allows ({maximum})"
     return limit_reached(limit, maximum, message)
 
 
 def peer_exhausted(things: str, maximum: int) -> ApiError:
-    """One peer has as many of some things as it may have at once (RESOURCE_EXHAUSTED)."""
+    """Return RESOURCE_EXHAUSTED: one peer has as many things as it may have at once; the limit is `peer_{things}`."""
     message = f"you have as many {things.replace('_', ' ')} as a peer may have ({maximum})"
     return limit_reached(f"peer_{things}", maximum, message)
 
 
 def message_overdue(seconds: float) -> ApiError:
-    """The message of a call did not arrive in time (RESOURCE_EXHAUSTED)."""
+    """Return RESOURCE_EXHAUSTED: the message of a call did not arrive in time."""
     return limit_reached("message_timeout", int(seconds), f"the message did not come within {seconds:g} seconds")
 
 
 def message_too_large(size: int, maximum: int) -> ApiError:
-    """A message is too large to be read (RESOURCE_EXHAUSTED). A retry does not help."""
+    """Return RESOURCE_EXHAUSTED: a message is too large to be read. `retry_after` is an hour: a retry does not help."""
     message = f"the message has {size} bytes, and {maximum} are allowed"
     return limit_reached("message_bytes", maximum, message, _NO_RETRY)
 
 
 def store_unavailable(retry_after: float = 1.0) -> ApiError:
-    """The store cannot be reached or cannot write (UNAVAILABLE). The log says why."""
+    """Return UNAVAILABLE: the store cannot be reached or cannot write. The log says why."""
     return ApiError(
         grpc.StatusCode.UNAVAILABLE,
         "STORE_UNAVAILABLE",
@@ -202,18 +209,18 @@ def store_unavailable(retry_after: float = 1.0) -> ApiError:
 
 
 def table_too_new() -> ApiError:
-    """A newer version wrote the table to the store (UNAVAILABLE): a replica of that version can answer."""
+    """Return UNAVAILABLE: a newer version wrote the table to the store. A replica of that version can answer."""
     message = "the table was written by a newer version of the service"
     return ApiError(grpc.StatusCode.UNAVAILABLE, TABLE_TOO_NEW, message)
 
 
 def internal(error_id: str) -> ApiError:
-    """Something unforeseen failed (INTERNAL). The cause is in the log under `error_id`."""
+    """Return INTERNAL: something unforeseen failed. The cause is in the log under `error_id`."""
     return ApiError(grpc.StatusCode.INTERNAL, "INTERNAL", "internal error", {"errorId": error_id})
 
 
 def to_status(error: ApiError) -> status_pb2.Status:
-    """Return an error as google.rpc.Status. Of many violations it has those first ones that fit into 4 KiB."""
+    """Return an error as google.rpc.Status. Of many violations it has the first that fit into 4 KiB, one at least."""
     status = status_pb2.Status(code=error.code.value[0], message=error.message)
     info = error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata)
     status.details.add().Pack(info)

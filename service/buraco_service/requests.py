@@ -23,7 +23,7 @@ class RequestProblems(Problems):
         self._reason = "REQUEST_INVALID"
 
     def add(self, path: Path, problem: str, *, reason: str | None = None) -> None:
-        """Add a problem."""
+        """Add a problem; its `reason` becomes the error's if it is the first."""
         if reason is not None and not self:
             self._reason = reason
         super().add(path, problem)
@@ -34,7 +34,10 @@ class RequestProblems(Problems):
             self.add(path, problem)
 
     def collect(self, read: Callable[[], _T], otherwise: _D, path: Path = "", *, reason: str | None = None) -> _T | _D:
-        """As `Problems.collect`, with the reason of the problems."""
+        """Return what `read` returns; where it raises ValidationError, add its problems and return `otherwise`.
+
+        `reason` becomes the error's if these problems are the first.
+        """
         is_first = not self
         value = super().collect(read, otherwise, path)
         if reason is not None and is_first and self:
@@ -42,12 +45,16 @@ class RequestProblems(Problems):
         return value
 
     def error(self) -> ApiError:
-        """Return the error INVALID_ARGUMENT with all problems."""
+        """Return the error INVALID_ARGUMENT with all problems, for the caller to raise."""
         return invalid_argument(self._found, reason=self._reason)
 
 
 def read_rule_set(request: Any, problems: RequestProblems) -> RuleSet | None:
-    """Return the preset or the house rules that a request names; add a problem and return None if it names neither."""
+    """Return the preset or the house rules that a request names.
+
+    Add problems and return None if it names neither (REQUEST_INVALID), an unknown preset (RULE_SET_UNKNOWN), or house
+    rules that cannot be used (RULE_SET_INVALID).
+    """
     which = request.WhichOneof("rules")
     if which == "rule_set":
         return problems.collect(lambda: rule_set_from_pb(request.rule_set), None, "rule_set", reason="RULE_SET_INVALID")
@@ -62,14 +69,14 @@ def read_rule_set(request: Any, problems: RequestProblems) -> RuleSet | None:
 
 
 def is_table_id(text: str) -> bool:
-    """Return True if a text has the form of a table's id. Nothing else reaches log or store."""
+    """Return True if a text has a table id's form: 32 ASCII letters and digits. Nothing else reaches log or store."""
     return len(text) == 32 and text.isalnum() and text.isascii()
 
 
 def read_table_id(text: str, problems: RequestProblems | None = None) -> str:
-    """Return a table's id, which all further log lines of the call carry.
+    """Return a table's id, which all further log lines of the call carry. Whether there is the table is not asked.
 
-    If it is none, add a problem and return ""; without `problems` raise INVALID_ARGUMENT.
+    If it has not the form of one, add a problem and return ""; without `problems` raise INVALID_ARGUMENT.
     """
     if not is_table_id(text):
         if problems is None:
@@ -81,12 +88,12 @@ def read_table_id(text: str, problems: RequestProblems | None = None) -> str:
 
 
 def normalise_uuid(text: str) -> str | None:
-    """Return a UUID as 32 hexadecimal digits in lower case, None if the text is none."""
+    """Return a UUID, with hyphens or without, as 32 hexadecimal digits in lower case; None if the text is none."""
     return text.replace("-", "").lower() if _UUID.fullmatch(text) else None
 
 
 def read_request_id(text: str, problems: RequestProblems) -> str:
-    """Return the request id of a mutating call; add a problem and return "" if it is no UUID."""
+    """Return the request id of a mutating call, 32 hexadecimal digits; add a problem and return "" if it is no UUID."""
     found = normalise_uuid(text)
     if found is None:
         problems.add("request_id", "a UUID made by the client")
@@ -94,6 +101,6 @@ def read_request_id(text: str, problems: RequestProblems) -> str:
 
 
 def read_page_size(requested: int, default: int, most: int, problems: RequestProblems) -> int:
-    """Return the size of a page, `default` for 0; add a problem if it is more than `most`."""
+    """Return the size of a page, `default` for 0. If it is more than `most`, add a problem and return it unchanged."""
     problems.check("page_size", requested <= most, f"at most {most}")
     return requested or default

@@ -24,7 +24,9 @@ def deal_first(
 
 
 def deal_match(rules: RuleSet, seats: int, seed: bytes, match: Match) -> tuple[Deal, Dealt]:
-    """Return the next deal of `match` and its event. A starter of -1 is drawn from the seed. Raise as `deal_first`.
+    """Return deal `match.deal_number` of a match and its event. A starter of -1 is drawn from the seed.
+
+    Raise ValueError as `deal_first`; number and scores are not checked: `match_problems` does.
 
     >>> from buraco_rules import PRESETS_BY_ID
     >>> deal, dealt = deal_match(PRESETS_BY_ID["open"], 2, bytes(32), Match(deal_number=2, starter=0))

@@ -8,10 +8,12 @@ from buraco_rules.rule_sets import Tie
 
 
 class MatchResult(NamedTuple):
-    """How a match ended; no winner in a draw."""
+    """How a match ended."""
 
     winner: int | None
+    """The side, 0 or 1; None in a draw."""
     scores: tuple[int, int]
+    """One a side, the last deal counted."""
 
 
 def _add_deal_score(deal: Deal) -> tuple[int, int]:
@@ -40,7 +42,7 @@ def match_result(deal: Deal) -> MatchResult | None:
 
 
 def next_match(deal: Deal) -> Match:
-    """Return the match as the deal after a finished one begins.
+    """Return the match as the deal after a finished one begins, also if the match is over: ask `match_result` first.
 
     >>> from buraco_rules import PRESETS_BY_ID, Phase, deal_first
     >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32), target_score=500, starter=1)

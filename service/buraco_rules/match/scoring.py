@@ -21,7 +21,7 @@ def score_deal(deal: Deal) -> DealScore:
 
 
 def table_points(deal: Deal, side: int) -> int:
-    """Return what a side would count now without its hands: all but what hidden cards decide.
+    """Return what a side would count now without its hands, penalties included: all but what hidden cards decide.
 
     >>> from buraco_rules import PRESETS_BY_ID, deal_first
     >>> table_points(deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))[0], side=0)

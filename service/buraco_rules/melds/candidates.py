@@ -32,9 +32,9 @@ _HAS_SEVERAL: Final = bytes([pool not in _ONE_AT_MOST for pool in range(256)])
 def candidate_moves(
     rules: RuleSet, hand: tuple[int, ...], melds: tuple[Meld, ...], must: int = 0
 ) -> list[LayMeld | LayOff]:
-    """Return every meld and lay-off that the hand can make beside the melds of its side.
+    """Return every meld and lay-off that the hand can make beside the melds of its side, each once.
 
-    With `must` only those that have this card.
+    With `must` only those that have this card (0 = all). A second set of a rank (R4.6) is left out.
 
     >>> from buraco_notation import parse_cards
     >>> from buraco_rules import PRESETS_BY_ID
@@ -88,7 +88,7 @@ class _RunBase:
     shape: RunShape
     suit: int
     near: int
-    """See `runs.near_places`."""
+    """The places of which a lay-off without a wild fills one at least, as bits."""
 
 
 @ANSWERS.cached(2 * MELD_SIZE)

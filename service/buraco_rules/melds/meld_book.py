@@ -67,14 +67,18 @@ class MeldBook:
     def arrange(self, base: Meld | None, cards: tuple[int, ...]) -> tuple[Outcome, ...]:
         """Return every outcome that uses exactly these cards, in any order, the preferred first (R5.4).
 
-        `base` is the meld they are laid off on; None for a new meld. Empty when there is no legal arrangement.
+        `base` is the meld they are laid off on; None for a new meld. Empty when there is no legal arrangement. Whether
+        the hand has the cards, and a second set of a rank (R4.6), is not asked.
         """
         if len(cards) > ACE_HIGH:
             return ()  # no meld has so many, and the search would take seconds
         return _arrange(self, base, cards)
 
     def choose(self, base: Meld | None, cards: tuple[int, ...], wild_position: int | None) -> Outcome | None:
-        """Return the outcome of laying these cards, with the wild at the given place if one is given (R5.4)."""
+        """Return the outcome of laying these cards, with the wild at the given place if one is given (R5.4).
+
+        None if there is no legal arrangement, or none with a wild there, acting or as a natural 2.
+        """
         outcomes = self.arrange(base, cards)
         if wild_position is not None:
             return next((outcome for outcome in outcomes if _has_wild_at(outcome, wild_position)), None)
@@ -85,7 +89,10 @@ class MeldBook:
         return outcomes[0] if outcomes else None
 
     def move_wild(self, base: Meld) -> tuple[Meld, int] | None:
-        """Return the run with its wild at the other end, and the wild's place then; None if it may not move (R5.2)."""
+        """Return the run with its wild at the other end, and the wild's place then; None if it may not move (R5.2).
+
+        A 2 that comes to the place of the 2 is a natural in it. A set, or a run without an acting wild, gives None.
+        """
         return _move_wild(self, base)
 
     def find_outcomes(self, base: Meld | None, cards: tuple[int, ...]) -> list[Outcome]:
@@ -151,7 +158,7 @@ class MeldBook:
 
 @ANSWERS.cached(_RULE_SET_SIZE)
 def meld_book(rules: RuleSet) -> MeldBook:
-    """Return the book of a rule set.
+    """Return the book of a rule set, cached: equal rule sets share it.
 
     >>> from buraco_rules import PRESETS_BY_ID
     >>> meld_book(PRESETS_BY_ID["open"]).arrange(None, (1, 2, 4))

@@ -45,7 +45,7 @@ class RunShape(NamedTuple):
     wild_position: int
     """Its place; 0 = none."""
     wild_is_free: bool
-    """See `has_free_wild`."""
+    """Whether it acts at an end of the run and may be placed anew (R5.2)."""
 
 
 NO_RUN: Final = RunShape(0, 0, 0, False)
@@ -219,7 +219,10 @@ def _in_reach(run: RunShape, places: int, acting: int) -> int:
 
 
 def move_wild(rules: RuleSet, base: Meld) -> tuple[Meld, int] | None:
-    """Return the run with its wild at the other end, and the wild's place then; None if it may not move (R5.2)."""
+    """Return the run with its wild at the other end, and the wild's place then; None if it may not move (R5.2).
+
+    A 2 that comes to the place of the 2 is a natural there. A set gives None.
+    """
     if base.kind is SET or not has_free_wild(rules, base):
         return None
     last = len(base.cards) - 1
@@ -304,7 +307,7 @@ def _is_ace_misplaced(naturals: int, laid: int, place: int) -> bool:
 
 
 def bounds(places: int) -> tuple[int, int]:
-    """Return the lowest and the highest of some places.
+    """Return the lowest and the highest of some places, given as bits, one at least.
 
     >>> bounds(0b111000)
     (3, 5)

@@ -28,7 +28,7 @@ def set_shape(meld: Meld) -> SetShape:
 
 
 def set_violations(rules: RuleSet, rank: int, naturals: int, wilds: int) -> list[Violation]:
-    """Return the rules that a set of a rank with so many naturals and wilds breaks, the principal first.
+    """Return the rules that a set of a rank with so many naturals and acting wilds breaks, the principal first.
 
     >>> from buraco_rules import PRESETS_BY_ID
     >>> set_violations(PRESETS_BY_ID["burraco"], rank=7, naturals=2, wilds=1)
@@ -76,7 +76,10 @@ def makes_set(rules: RuleSet, base: SetShape, laid: int, acting: int) -> bool:
 
 
 def set_lays(rules: RuleSet, base: SetShape, pool: int, acting: int) -> list[tuple[int, ...]]:
-    """Return every choice of the pool's cards that can be laid on `base`, followed by the wild `acting` (0 = none)."""
+    """Return every choice of the pool's cards that can be laid on `base`, followed by the wild `acting` (0 = none).
+
+    `pool` counts the cards as `POOL_BITS` describes.
+    """
     choices: list[tuple[int, ...]] = [()]
     for suit in SUITS:
         count = pool >> POOL_BITS * suit & 3

@@ -40,7 +40,7 @@ SortedHand = tuple[Suits, Pools, Acting]
 
 
 def sort_hand(hand: tuple[int, ...]) -> SortedHand:
-    """Sort a hand.
+    """Return what a hand holds of each suit and of each rank, and what in it can act as a wild.
 
     >>> _, pools, acting = sort_hand((9, 9, 22, 53))
     >>> bin(pools[9]), acting

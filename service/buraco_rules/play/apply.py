@@ -40,10 +40,13 @@ from buraco_rules.rule_sets import AT_TWO, StockEnd
 from buraco_rules.violations import IllegalMove, Violation
 
 Applied = tuple[Deal, tuple[Event, ...]]
+"""The deal after a move, and what happened, in order."""
 
 
 def apply(deal: Deal, move: Move) -> Applied:
     """Return the deal after a move of the seat to move, and the events. Raise IllegalMove if a rule forbids it.
+
+    A pot, the end of the deal or the end of the match follows at once, each with its event.
 
     >>> from buraco_rules import PRESETS_BY_ID, deal_first
     >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32), starter=0)

@@ -8,7 +8,7 @@ from buraco_rules.violations import Violation
 
 
 def draw_violation(deal: Deal, move: DrawStock | TakePile) -> Violation | None:
-    """Return why the turn may not begin with this draw; None if it may.
+    """Return why the turn may not begin with this draw; None if it may. Once the deal is over it is ALREADY_DRAWN.
 
     >>> from buraco_rules import PRESETS_BY_ID, deal_first
     >>> deal, _ = deal_first(PRESETS_BY_ID["open"], 2, bytes(32))
@@ -41,7 +41,7 @@ def _is_top_card_usable(deal: Deal) -> bool:
 def take_pile(deal: Deal) -> Deal:
     """Return the deal after the pile was taken: of a closed pile only the top card joins the hand yet (R3.4).
 
-    Checks nothing: see `draw_violation`.
+    Checks nothing: `draw_violation` does.
     """
     rules, pile = deal.rules, deal.pile
     taken = pile[-1:] if rules.closed_pile else pile

@@ -13,7 +13,9 @@ class LastCard(Enum):
     """What follows when the last card of a hand is legally played."""
 
     POT = "pot"
+    """The seat takes the next pot (R6.1)."""
     CLOSE = "close"
+    """The deal ends, closed by the seat (R7.1)."""
 
 
 def has_pot_left(deal: Deal, side: Side) -> bool:

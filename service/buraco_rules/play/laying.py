@@ -13,7 +13,8 @@ from buraco_rules.violations import Violation
 def choose_outcome(deal: Deal, move: LayMeld | LayOff) -> Outcome | None:
     """Return what a meld or lay-off of the seat to move makes (R5.4); None if the cards do not fit.
 
-    Only the cards are judged, not what the turn allows. Raises IndexError for a meld that the side does not have.
+    Whether the hand has the cards and the turn allows it is not judged. Raise IndexError for a meld beyond those of the
+    side.
 
     >>> from buraco_rules import PRESETS_BY_ID, deal_first
     >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))
@@ -27,7 +28,8 @@ def choose_outcome(deal: Deal, move: LayMeld | LayOff) -> Outcome | None:
 def lay(deal: Deal, index: int | None, outcome: Outcome) -> Deal:
     """Return the deal after cards of the hand were laid, as a new meld or on the meld `index`.
 
-    Checks nothing: see `lay_violation`. The hand may be empty then.
+    Whether the turn allows it is not checked: `lay_violation` does. The hand may be empty then. Raise ValueError if it
+    does not hold the cards.
     """
     cards, meld, pile, seat = outcome.cards, outcome.meld, deal.pile, deal.seat_to_move
     melds, pots_taken, unplayed_pots, required, penalties = deal.sides[seat & 1]
@@ -81,7 +83,7 @@ def spare_cards(deal: Deal) -> int:
 
 
 def legal_lays(deal: Deal) -> list[LayMeld | LayOff]:
-    """Return every legal meld and lay-off of the seat to move, which has drawn, as `legal_moves` lists them.
+    """Return every legal meld and lay-off of the seat to move, which must have drawn, in the form of `legal_moves`.
 
     >>> from buraco_rules import PRESETS_BY_ID, deal_first
     >>> deal, _ = deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))
@@ -102,7 +104,7 @@ def _can_finish_after(deal: Deal, move: LayMeld | LayOff) -> bool:
 
 
 def lay_violation(deal: Deal, index: int | None, outcome: Outcome) -> Violation | None:
-    """Return why the turn may not go on with this lay; None if it may. That the cards fit is known."""
+    """Return why the turn may not go on with this lay; None if it may. The turn must have drawn, and the cards fit."""
     must, meld = deal.turn.must_meld, outcome.meld
     if must and must not in outcome.cards:
         return Violation.TOP_CARD_FIRST
@@ -124,6 +126,8 @@ def turn_violation(after: Deal, meld: Meld | None = None) -> Violation | None:
 
 def discard_violation(deal: Deal, card: int) -> Violation | None:
     """Return why this card of the hand may not be discarded now; None if it may (R3.3, R3.4, R3.6, R6, R7).
+
+    That the turn has drawn and the hand holds the card is not checked.
 
     >>> from buraco_rules import PRESETS_BY_ID, deal_first
     >>> deal, _ = deal_first(PRESETS_BY_ID["professional-direct"], 2, bytes(32))

@@ -35,8 +35,8 @@ _ACTIONS: Final[dict[type, NextAction]] = {
 def legal_moves(deal: Deal) -> list[Move]:
     """Return every legal move of the seat to move, each once; none once the deal is over.
 
-    The cards of a meld are in order of place, and the wild's place is given whenever a card acts as a wild, so that
-    each move has exactly one outcome.
+    Melds come first, then lay-offs, moved wilds and discards. The cards of a meld are in order of place, and the wild's
+    place is given whenever a card acts as a wild, so that each move has exactly one outcome.
 
     >>> from buraco_rules import PRESETS_BY_ID, deal_first
     >>> legal_moves(deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))[0])
@@ -58,7 +58,8 @@ def legal_moves(deal: Deal) -> list[Move]:
 def normalise_move(deal: Deal, move: Move) -> Move:
     """Return a legal move as `legal_moves` lists it: cards in order of place, and the wild's place if one acts.
 
-    So the text of a meld shows what it became. Any other move is returned as it is.
+    So the text of a meld shows what it became. A move that the cards cannot make is returned as it is; what the turn
+    allows is not asked.
 
     >>> from buraco_rules import PRESETS_BY_ID, deal_first
     >>> normalise_move(deal_first(PRESETS_BY_ID["burraco"], 2, bytes(32))[0], LayMeld((5, 53, 3)))

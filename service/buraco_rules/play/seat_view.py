@@ -12,7 +12,7 @@ from buraco_rules.view import NextAction, SideView, View
 def view_of(deal: Deal, seat: int | None, moves: Sequence[Move] | None = None) -> View:
     """Return what `seat` may know of the deal; the public view for None. Raise ValueError if there is no such seat.
 
-    `moves` are the deal's legal moves if the caller has them already.
+    `moves` are the deal's legal moves if the caller has them already. Only the seat to move gets next actions.
 
     >>> from buraco_rules import PRESETS_BY_ID, deal_first
     >>> view = view_of(deal_first(PRESETS_BY_ID["open"], 2, bytes(32), starter=1)[0], seat=0)

@@ -6,7 +6,9 @@ from buraco_rules.violations import IllegalMove, Violation
 
 
 def undo(deal: Deal) -> tuple[Deal, tuple[Event, ...]]:
-    """Return the deal before the newest play of the turn, and the events. Raise IllegalMove if none may be taken back.
+    """Return the deal before the newest play of the turn, and the event. Raise IllegalMove if none may be taken back.
+
+    A draw is no play. A pot, the rest of a closed pile or an opening attempt leaves nothing to take back.
 
     >>> from buraco_rules import PRESETS_BY_ID, deal_first
     >>> undo(deal_first(PRESETS_BY_ID["open"], 2, bytes(32))[0])

@@ -27,7 +27,7 @@ _DECKS: Final = {jokers: sorted(deck(jokers)) for jokers in (0, 4)}
 
 
 def deal_problems(deal: Deal) -> tuple[Problem, ...]:
-    """Return everything that is wrong with a position; nothing for one that play can reach.
+    """Return everything that is wrong with a position; () for one that play can reach. Paths are fields of the deal.
 
     Of a position whose seats or cards cannot be counted, only that is reported.
 

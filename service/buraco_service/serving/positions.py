@@ -22,14 +22,17 @@ _SIZE_A_BYTE: Final = 14
 
 
 class Positions:
-    """Reads positions, with those read last in a cache."""
+    """Reads positions, with those used last in a cache of 16 MiB."""
 
     def __init__(self) -> None:
         # By the serialised snapshot.
         self._cache = SizedCache[bytes, Deal](_MAX_BYTES)
 
     def read(self, snapshot: deal_pb2.Snapshot, problems: RequestProblems) -> Deal | None:
-        """Return the position of a request's `snapshot`. Add problems and return None if play cannot reach it."""
+        """Return the position of a request's `snapshot`.
+
+        Add problems (RULE_SET_INVALID, SNAPSHOT_INVALID) and return None if it is malformed or play cannot reach it.
+        """
         data = snapshot.SerializeToString()
         deal = self._cache.get(data)
         if deal is None:

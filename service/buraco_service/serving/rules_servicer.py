@@ -58,18 +58,25 @@ _LEGAL_MOVES: Final = Fields(pb.RulesServiceListLegalMovesResponse)
 
 
 class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
-    """Every RPC of RulesService. Errors leave as ApiError; `calls` turns them into statuses."""
+    """Every RPC of RulesService. Nothing is stored.
+
+    A malformed request, or a snapshot that play cannot reach, raises ApiError (INVALID_ARGUMENT) with every problem;
+    `calls` turns it into a status.
+    """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._positions = Positions()
 
     async def ListRuleSets(self, request: pb.ListRuleSetsRequest, context: _Context) -> pb.ListRuleSetsResponse:
-        """See the contract."""
+        """Return the presets."""
         return pb.ListRuleSetsResponse(rule_sets=map(rule_set_to_pb, PRESETS))
 
     async def Deal(self, request: pb.DealRequest, context: _Context) -> pb.DealResponse:
-        """See the contract."""
+        """Deal the first deal of a match, or the next of a match given; draw a seed if none is given.
+
+        The response has the seed, its commitment, the snapshot and the event, unredacted.
+        """
         problems = RequestProblems()
         rules = read_rule_set(request, problems)
         problems.check("seats", request.seats in (2, 4), f"2 or 4 (R2.1), not {request.seats}")
@@ -90,7 +97,10 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     async def ValidateMoves(  # type: ignore[override]
         self, request: pb.ValidateMovesRequest, context: _Context
     ) -> pb.ValidateMovesResponse | bytes:
-        """See the contract."""
+        """Play moves of one seat on a snapshot; return the snapshot and events after all of them, serialised.
+
+        At the first illegal move return a message with its index and violations instead, without snapshot and events.
+        """
         problems = RequestProblems()
         deal = self._position(request, problems, request.seat)
         moves: tuple[Move, ...] = problems.collect(lambda: moves_from_pb(request.moves), ())
@@ -122,7 +132,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     async def ListLegalMoves(  # type: ignore[override]
         self, request: pb.RulesServiceListLegalMovesRequest, context: _Context
     ) -> bytes:
-        """See the contract."""
+        """Return every legal move of a seat, serialised; none if it is not to move."""
         problems = RequestProblems()
         deal = self._position(request, problems, request.seat)
         if deal is None or problems:
@@ -131,7 +141,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         return b"".join([_LEGAL_MOVES.moves(move_bytes(move)) for move in moves])
 
     async def ScoreDeal(self, request: pb.ScoreDealRequest, context: _Context) -> pb.ScoreDealResponse:
-        """See the contract."""
+        """Return the score of the deal, line by line; of a running one as if it ended now without a close."""
         problems = RequestProblems()
         deal = self._position(request, problems)
         if deal is None or problems:
@@ -141,7 +151,7 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
     async def GetView(
         self, request: pb.RulesServiceGetViewRequest, context: _Context
     ) -> pb.RulesServiceGetViewResponse:
-        """See the contract."""
+        """Return what one seat may know of the snapshot; the public view if none is given."""
         problems = RequestProblems()
         seat = request.seat if request.HasField("seat") else None
         deal = self._position(request, problems, seat)
@@ -150,7 +160,10 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         return pb.RulesServiceGetViewResponse(view=view_to_pb(view_of(deal, seat)))
 
     async def ArrangeMeld(self, request: pb.ArrangeMeldRequest, context: _Context) -> pb.ArrangeMeldResponse:
-        """See the contract."""
+        """Return every legal arrangement of some cards as one new meld, the default (R5.4) first.
+
+        If there is none, return the violations: it is not an error.
+        """
         problems = RequestProblems()
         rules = read_rule_set(request, problems)
         cards = _cards_to_arrange(request, rules, problems)
