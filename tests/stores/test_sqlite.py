@@ -349,6 +349,12 @@ async def test_unknown_schema_is_refused(file: Path, statements: str, message: s
     assert content(file) == before
 
 
+def test_schema_of_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    """A place that SQLite cannot open is incompatible, with the cause; no error of the driver gets out."""
+    with pytest.raises(StoreIncompatible, match="cannot be read as a database: unable to open"):
+        read_schema_version(tmp_path)
+
+
 async def test_database_of_another_program_is_refused(file: Path) -> None:
     """A database with any other tables in it is refused: not even its journal mode changes."""
     with contextlib.closing(sqlite3.connect(file)) as db:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sqlite3
 import time
@@ -104,18 +105,17 @@ def log_key(number: int, revision: int) -> int:
 def read_schema_version(path: Path) -> int:
     """Return the schema version of the file, 0 if it is missing or empty. Nothing is made or changed.
 
-    Raise StoreIncompatible for a file that this version cannot use or read, sqlite3.Error for one it cannot open.
+    Raise StoreIncompatible for a file that this version cannot open, read or use.
     """
     if not path.exists():
         return 0
-    db = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
+    source = f"file:{quote(str(path.absolute()))}?mode=ro"
     try:
-        db.execute("BEGIN")
-        return _read_version(db, path)
+        with contextlib.closing(sqlite3.connect(source, uri=True, isolation_level=None)) as db:
+            db.execute("BEGIN")
+            return _read_version(db, path)
     except sqlite3.DatabaseError as error:
         raise StoreIncompatible(f"{path} cannot be read as a database: {error}") from error
-    finally:
-        db.close()
 
 
 def open_writer(path: Path, busy_timeout: float) -> sqlite3.Connection:
