@@ -30,31 +30,31 @@ from buraco.v1 import score_pb2 as buraco_dot_v1_dot_score__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x62uraco/v1/table.proto\x12\tburaco.v1\x1a\x14\x62uraco/v1/deal.proto\x1a\x15\x62uraco/v1/event.proto\x1a\x14\x62uraco/v1/move.proto\x1a\x18\x62uraco/v1/rule_set.proto\x1a\x15\x62uraco/v1/score.proto\x1a\x1fgoogle/protobuf/timestamp.proto\".\n\tTableSeat\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x13\n\x0bplayer_name\x18\x02 \x01(\t\"N\n\x0bMatchResult\x12\x13\n\x06winner\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06scores\x18\x02 \x03(\x11\x12\x0f\n\x07payouts\x18\x03 \x03(\x12\x42\t\n\x07_winner\"\x93\x03\n\x05Table\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12$\n\x05state\x18\x03 \x01(\x0e\x32\x15.buraco.v1.TableState\x12$\n\x08rule_set\x18\x04 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12#\n\x05seats\x18\x05 \x03(\x0b\x32\x14.buraco.v1.TableSeat\x12\x14\n\x0ctarget_score\x18\x06 \x01(\r\x12\r\n\x05stake\x18\x07 \x01(\x04\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1f\n\x05match\x18\n \x01(\x0b\x32\x10.buraco.v1.Match\x12\x12\n\ncommitment\x18\x0b \x01(\x0c\x12\x19\n\x11seeded_by_creator\x18\x0c \x01(\x08\x12&\n\x06result\x18\r \x01(\x0b\x32\x16.buraco.v1.MatchResult\"\xad\x02\n\nDealRecord\x12\x13\n\x0b\x64\x65\x61l_number\x18\x01 \x01(\r\x12$\n\x08rule_set\x18\x02 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12\r\n\x05seats\x18\x03 \x01(\r\x12\x1f\n\x05match\x18\x04 \x01(\x0b\x32\x10.buraco.v1.Match\x12\x13\n\x0bserver_seed\x18\x05 \x01(\x0c\x12\x11\n\tentropies\x18\x06 \x03(\x0c\x12\x0c\n\x04seed\x18\x07 \x01(\x0c\x12\x12\n\ncommitment\x18\x08 \x01(\x0c\x12\"\n\x05moves\x18\t \x03(\x0b\x32\x13.buraco.v1.SeatMove\x12!\n\x06\x65nding\x18\n \x01(\x0e\x32\x11.buraco.v1.Ending\x12#\n\x05score\x18\x0b \x01(\x0b\x32\x14.buraco.v1.DealScore\"<\n\x06\x45vents\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12 \n\x06\x65vents\x18\x02 \x03(\x0b\x32\x10.buraco.v1.Event\"\xee\x03\n\x0bStoredTable\x12\n\n\x02id\x18\x01 \x01(\t\x12$\n\x08rule_set\x18\x02 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12\x12\n\nseat_count\x18\x03 \x01(\r\x12\x14\n\x0ctarget_score\x18\x04 \x01(\r\x12\r\n\x05stake\x18\x05 \x01(\x04\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x05state\x18\x08 \x01(\x0e\x32\x15.buraco.v1.TableState\x12$\n\x05seats\x18\t \x03(\x0b\x32\x15.buraco.v1.StoredSeat\x12\x13\n\x0bmaster_seed\x18\n \x01(\x0c\x12\x19\n\x11seeded_by_creator\x18\x0b \x01(\x08\x12%\n\x08snapshot\x18\x0c \x01(\x0b\x32\x13.buraco.v1.Snapshot\x12&\n\x06result\x18\r \x01(\x0b\x32\x16.buraco.v1.MatchResult\x12\x15\n\rdeal_revision\x18\x0e \x01(\x04\x12\x11\n\treversals\x18\x0f \x01(\r\x12\x1f\n\x17request_ids_bound_since\x18\x10 \x01(\x04\"s\n\nStoredSeat\x12\x13\n\x0bplayer_name\x18\x01 \x01(\t\x12\x10\n\x08token_id\x18\x02 \x01(\t\x12-\n\tjoined_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x65ntropy\x18\x04 \x01(\x0c\"a\n\x0bStoredEntry\x12 \n\x06\x65vents\x18\x01 \x03(\x0b\x32\x10.buraco.v1.Event\x12\"\n\x05moves\x18\x02 \x03(\x0b\x32\x13.buraco.v1.SeatMove\x12\x0c\n\x04undo\x18\x03 \x01(\x08\"M\n\nStoredJoin\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x10\n\x08token_id\x18\x02 \x01(\t\x12\x1f\n\x05table\x18\x03 \x01(\x0b\x32\x10.buraco.v1.Table*u\n\nTableState\x12\x1b\n\x17TABLE_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13TABLE_STATE_WAITING\x10\x01\x12\x17\n\x13TABLE_STATE_PLAYING\x10\x02\x12\x18\n\x14TABLE_STATE_FINISHED\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x62uraco/v1/table.proto\x12\tburaco.v1\x1a\x14\x62uraco/v1/deal.proto\x1a\x15\x62uraco/v1/event.proto\x1a\x14\x62uraco/v1/move.proto\x1a\x18\x62uraco/v1/rule_set.proto\x1a\x15\x62uraco/v1/score.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"A\n\tTableSeat\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x13\n\x0bplayer_name\x18\x02 \x01(\t\x12\x11\n\tplayer_id\x18\x03 \x01(\t\"N\n\x0bMatchResult\x12\x13\n\x06winner\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06scores\x18\x02 \x03(\x11\x12\x0f\n\x07payouts\x18\x03 \x03(\x12\x42\t\n\x07_winner\"\x93\x03\n\x05Table\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12$\n\x05state\x18\x03 \x01(\x0e\x32\x15.buraco.v1.TableState\x12$\n\x08rule_set\x18\x04 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12#\n\x05seats\x18\x05 \x03(\x0b\x32\x14.buraco.v1.TableSeat\x12\x14\n\x0ctarget_score\x18\x06 \x01(\r\x12\r\n\x05stake\x18\x07 \x01(\x04\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1f\n\x05match\x18\n \x01(\x0b\x32\x10.buraco.v1.Match\x12\x12\n\ncommitment\x18\x0b \x01(\x0c\x12\x19\n\x11seeded_by_creator\x18\x0c \x01(\x08\x12&\n\x06result\x18\r \x01(\x0b\x32\x16.buraco.v1.MatchResult\"\xad\x02\n\nDealRecord\x12\x13\n\x0b\x64\x65\x61l_number\x18\x01 \x01(\r\x12$\n\x08rule_set\x18\x02 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12\r\n\x05seats\x18\x03 \x01(\r\x12\x1f\n\x05match\x18\x04 \x01(\x0b\x32\x10.buraco.v1.Match\x12\x13\n\x0bserver_seed\x18\x05 \x01(\x0c\x12\x11\n\tentropies\x18\x06 \x03(\x0c\x12\x0c\n\x04seed\x18\x07 \x01(\x0c\x12\x12\n\ncommitment\x18\x08 \x01(\x0c\x12\"\n\x05moves\x18\t \x03(\x0b\x32\x13.buraco.v1.SeatMove\x12!\n\x06\x65nding\x18\n \x01(\x0e\x32\x11.buraco.v1.Ending\x12#\n\x05score\x18\x0b \x01(\x0b\x32\x14.buraco.v1.DealScore\"<\n\x06\x45vents\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12 \n\x06\x65vents\x18\x02 \x03(\x0b\x32\x10.buraco.v1.Event\"\xee\x03\n\x0bStoredTable\x12\n\n\x02id\x18\x01 \x01(\t\x12$\n\x08rule_set\x18\x02 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12\x12\n\nseat_count\x18\x03 \x01(\r\x12\x14\n\x0ctarget_score\x18\x04 \x01(\r\x12\r\n\x05stake\x18\x05 \x01(\x04\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x05state\x18\x08 \x01(\x0e\x32\x15.buraco.v1.TableState\x12$\n\x05seats\x18\t \x03(\x0b\x32\x15.buraco.v1.StoredSeat\x12\x13\n\x0bmaster_seed\x18\n \x01(\x0c\x12\x19\n\x11seeded_by_creator\x18\x0b \x01(\x08\x12%\n\x08snapshot\x18\x0c \x01(\x0b\x32\x13.buraco.v1.Snapshot\x12&\n\x06result\x18\r \x01(\x0b\x32\x16.buraco.v1.MatchResult\x12\x15\n\rdeal_revision\x18\x0e \x01(\x04\x12\x11\n\treversals\x18\x0f \x01(\r\x12\x1f\n\x17request_ids_bound_since\x18\x10 \x01(\x04\"\x86\x01\n\nStoredSeat\x12\x13\n\x0bplayer_name\x18\x01 \x01(\t\x12\x10\n\x08token_id\x18\x02 \x01(\t\x12-\n\tjoined_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x65ntropy\x18\x04 \x01(\x0c\x12\x11\n\tplayer_id\x18\x05 \x01(\t\"a\n\x0bStoredEntry\x12 \n\x06\x65vents\x18\x01 \x03(\x0b\x32\x10.buraco.v1.Event\x12\"\n\x05moves\x18\x02 \x03(\x0b\x32\x13.buraco.v1.SeatMove\x12\x0c\n\x04undo\x18\x03 \x01(\x08\"M\n\nStoredJoin\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x10\n\x08token_id\x18\x02 \x01(\t\x12\x1f\n\x05table\x18\x03 \x01(\x0b\x32\x10.buraco.v1.Table*u\n\nTableState\x12\x1b\n\x17TABLE_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13TABLE_STATE_WAITING\x10\x01\x12\x17\n\x13TABLE_STATE_PLAYING\x10\x02\x12\x18\n\x14TABLE_STATE_FINISHED\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'buraco.v1.table_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TABLESTATE']._serialized_start=1877
-  _globals['_TABLESTATE']._serialized_end=1994
+  _globals['_TABLESTATE']._serialized_start=1916
+  _globals['_TABLESTATE']._serialized_end=2033
   _globals['_TABLESEAT']._serialized_start=185
-  _globals['_TABLESEAT']._serialized_end=231
-  _globals['_MATCHRESULT']._serialized_start=233
-  _globals['_MATCHRESULT']._serialized_end=311
-  _globals['_TABLE']._serialized_start=314
-  _globals['_TABLE']._serialized_end=717
-  _globals['_DEALRECORD']._serialized_start=720
-  _globals['_DEALRECORD']._serialized_end=1021
-  _globals['_EVENTS']._serialized_start=1023
-  _globals['_EVENTS']._serialized_end=1083
-  _globals['_STOREDTABLE']._serialized_start=1086
-  _globals['_STOREDTABLE']._serialized_end=1580
-  _globals['_STOREDSEAT']._serialized_start=1582
-  _globals['_STOREDSEAT']._serialized_end=1697
-  _globals['_STOREDENTRY']._serialized_start=1699
-  _globals['_STOREDENTRY']._serialized_end=1796
-  _globals['_STOREDJOIN']._serialized_start=1798
-  _globals['_STOREDJOIN']._serialized_end=1875
+  _globals['_TABLESEAT']._serialized_end=250
+  _globals['_MATCHRESULT']._serialized_start=252
+  _globals['_MATCHRESULT']._serialized_end=330
+  _globals['_TABLE']._serialized_start=333
+  _globals['_TABLE']._serialized_end=736
+  _globals['_DEALRECORD']._serialized_start=739
+  _globals['_DEALRECORD']._serialized_end=1040
+  _globals['_EVENTS']._serialized_start=1042
+  _globals['_EVENTS']._serialized_end=1102
+  _globals['_STOREDTABLE']._serialized_start=1105
+  _globals['_STOREDTABLE']._serialized_end=1599
+  _globals['_STOREDSEAT']._serialized_start=1602
+  _globals['_STOREDSEAT']._serialized_end=1736
+  _globals['_STOREDENTRY']._serialized_start=1738
+  _globals['_STOREDENTRY']._serialized_end=1835
+  _globals['_STOREDJOIN']._serialized_start=1837
+  _globals['_STOREDJOIN']._serialized_end=1914
 # @@protoc_insertion_point(module_scope)

@@ -52,18 +52,22 @@ class TableSeat(_message.Message):
 
     SEAT_FIELD_NUMBER: _builtins.int
     PLAYER_NAME_FIELD_NUMBER: _builtins.int
+    PLAYER_ID_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     player_name: _builtins.str
     """Empty while the seat is free."""
+    player_id: _builtins.str
+    """Whose seat it is, by the player token it was taken with; empty without one."""
     def __init__(
         self,
         *,
         seat: _builtins.int = ...,
         player_name: _builtins.str = ...,
+        player_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_name", b"player_name", "seat", b"seat"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_id", b"player_id", "player_name", b"player_name", "seat", b"seat"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -355,10 +359,13 @@ class StoredSeat(_message.Message):
     TOKEN_ID_FIELD_NUMBER: _builtins.int
     JOINED_AT_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
+    PLAYER_ID_FIELD_NUMBER: _builtins.int
     player_name: _builtins.str
     token_id: _builtins.str
     """The id that a valid token for this seat carries; empty while the seat is free. It changes with every player."""
     entropy: _builtins.bytes
+    player_id: _builtins.str
+    """Of the player token it was taken with; empty without one."""
     @_builtins.property
     def joined_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -368,10 +375,11 @@ class StoredSeat(_message.Message):
         token_id: _builtins.str = ...,
         joined_at: _timestamp_pb2.Timestamp | None = ...,
         entropy: _builtins.bytes = ...,
+        player_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["joined_at", b"joined_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "joined_at", b"joined_at", "player_name", b"player_name", "token_id", b"token_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "joined_at", b"joined_at", "player_id", b"player_id", "player_name", b"player_name", "token_id", b"token_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -147,22 +147,26 @@ class ListTablesRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
+    MINE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """1 to 200; 0 means 50."""
     page_token: _builtins.str
     """From the page before; empty for the first."""
     state: _table_pb2.TableState.ValueType
     """Unspecified: all."""
+    mine: _builtins.bool
+    """Only tables where the player of the player token has a seat. A page may then have fewer tables, or none, before the last."""
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         state: _table_pb2.TableState.ValueType = ...,
+        mine: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mine", b"mine", "page_size", b"page_size", "page_token", b"page_token", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -208,7 +212,7 @@ class JoinTableRequest(_message.Message):
     """What the player is called, in any script, emoji included. At most 64 characters as people count them (grapheme clusters) and
     2048 bytes, one of them visible. It is kept composed (NFC), without blanks around and with single spaces inside. Refused is
     what is invisible or controls the direction of a text, joiners and variation selectors where no script or emoji is written
-    with them, and more than six combining marks in a row.
+    with them, and more than six combining marks in a row. Empty with a player token: the name in that token.
     """
     entropy: _builtins.bytes
     """Up to 64 bytes of the player's own randomness, mixed into every shuffle. Ignored when the match already runs."""
@@ -1089,3 +1093,53 @@ class GetRecordResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetRecordResponse: _TypeAlias = GetRecordResponse  # noqa: Y015
+
+@_typing.final
+class SignInAsGuestRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """As `player_name` of JoinTable."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SignInAsGuestRequest: _TypeAlias = SignInAsGuestRequest  # noqa: Y015
+
+@_typing.final
+class SignInAsGuestResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLAYER_TOKEN_FIELD_NUMBER: _builtins.int
+    PLAYER_ID_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    player_token: _builtins.str
+    """Keep it: it is the guest. Nobody can get another one for the same id."""
+    player_id: _builtins.str
+    """"guest-" and 26 letters and digits, as in TableSeat."""
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When the token ends, by the service's clock."""
+
+    def __init__(
+        self,
+        *,
+        player_token: _builtins.str = ...,
+        player_id: _builtins.str = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "player_id", b"player_id", "player_token", b"player_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SignInAsGuestResponse: _TypeAlias = SignInAsGuestResponse  # noqa: Y015

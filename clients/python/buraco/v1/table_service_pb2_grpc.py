@@ -34,12 +34,14 @@ class TableServiceStub:
     beside this contract. The codes and their reasons:
     INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
+    ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
     a deal: 256, and 16 more for every turn begun; everything else may still be played)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
-    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
+    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
+    PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
     request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
@@ -53,13 +55,22 @@ class TableServiceStub:
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
     for a peer then count for the key, and else for the caller's address.
 
+    A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
+    host's own backend, or of SignInAsGuest. Only JoinTable and `mine` of ListTables take it, as `authorization: Bearer <token>`; the
+    seat token goes with all else, and is ignored by these two. Of the host's tokens the service reads the claims
+    aud   the audience that the service is set to, "player" by default; a list may hold others, too
+    sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
+    exp   needed; `nbf` and `iat` are checked if they are there
+    name  what the player is called where JoinTable gives no name
+    and of the header `kid`, which names the key, and `alg`: RS256, ES256, EdDSA or HS256, as the key has it.
+
     Every mutating call takes a `request_id`: a UUID that the client makes anew for every request, and sends again with a repeat.
     It is remembered in the same write as the change. The same request then gets the first answer and changes nothing; another
     one under the same id is refused (REQUEST_ID_REUSED) and changes nothing either. Requests are the same if all of these are:
     the method  SubmitMoves and the submit of PlayTable are one, so that what was lost on one can be repeated on the other;
     UndoMove and the undo of PlayTable likewise
     the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
-    or that there is none
+    or that there is none, and for JoinTable the player of the player token
     the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
     that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
@@ -136,6 +147,11 @@ class TableServiceStub:
                 request_serializer=buraco_dot_v1_dot_table__service__pb2.GetRecordRequest.SerializeToString,
                 response_deserializer=buraco_dot_v1_dot_table__service__pb2.GetRecordResponse.FromString,
                 _registered_method=True)
+        self.SignInAsGuest = channel.unary_unary(
+                '/buraco.v1.TableService/SignInAsGuest',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.SignInAsGuestRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.SignInAsGuestResponse.FromString,
+                _registered_method=True)
 
 
 class TableServiceServicer:
@@ -147,12 +163,14 @@ class TableServiceServicer:
     beside this contract. The codes and their reasons:
     INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
+    ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
     a deal: 256, and 16 more for every turn begun; everything else may still be played)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
-    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
+    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
+    PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
     request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
@@ -166,13 +184,22 @@ class TableServiceServicer:
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
     for a peer then count for the key, and else for the caller's address.
 
+    A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
+    host's own backend, or of SignInAsGuest. Only JoinTable and `mine` of ListTables take it, as `authorization: Bearer <token>`; the
+    seat token goes with all else, and is ignored by these two. Of the host's tokens the service reads the claims
+    aud   the audience that the service is set to, "player" by default; a list may hold others, too
+    sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
+    exp   needed; `nbf` and `iat` are checked if they are there
+    name  what the player is called where JoinTable gives no name
+    and of the header `kid`, which names the key, and `alg`: RS256, ES256, EdDSA or HS256, as the key has it.
+
     Every mutating call takes a `request_id`: a UUID that the client makes anew for every request, and sends again with a repeat.
     It is remembered in the same write as the change. The same request then gets the first answer and changes nothing; another
     one under the same id is refused (REQUEST_ID_REUSED) and changes nothing either. Requests are the same if all of these are:
     the method  SubmitMoves and the submit of PlayTable are one, so that what was lost on one can be repeated on the other;
     UndoMove and the undo of PlayTable likewise
     the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
-    or that there is none
+    or that there is none, and for JoinTable the player of the player token
     the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
     that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
@@ -201,6 +228,12 @@ class TableServiceServicer:
     def JoinTable(self, request, context):
         """Takes a seat, for whoever comes first. The match starts when the last seat is taken. Of a running match a seat that was left can
         be taken: the new player goes on with its cards.
+
+        With a player token the seat is that player's, who has one seat of a table at most. To come back, from any device and also
+        when the seat token has ended or the match is over, the player joins again: the answer has a fresh token for the same seat,
+        and nothing changes, whatever name and entropy are given. ALREADY_SEATED if another seat is asked for. A repeat of the first
+        request has a fresh token, too, once the first one has ended. Tokens stay good until their own end; when the seat is left all
+        are void.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -276,6 +309,13 @@ class TableServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SignInAsGuest(self, request, context):
+        """A player token for a guest, signed by the service. SIGN_IN_DISABLED where it is set to have no guests.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TableServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -344,6 +384,11 @@ def add_TableServiceServicer_to_server(servicer, server):
                     request_deserializer=buraco_dot_v1_dot_table__service__pb2.GetRecordRequest.FromString,
                     response_serializer=buraco_dot_v1_dot_table__service__pb2.GetRecordResponse.SerializeToString,
             ),
+            'SignInAsGuest': grpc.unary_unary_rpc_method_handler(
+                    servicer.SignInAsGuest,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.SignInAsGuestRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.SignInAsGuestResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'buraco.v1.TableService', rpc_method_handlers)
@@ -361,12 +406,14 @@ class TableService:
     beside this contract. The codes and their reasons:
     INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
+    ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
     a deal: 256, and 16 more for every turn begun; everything else may still be played)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
-    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
+    UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
+    PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
     request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
@@ -380,13 +427,22 @@ class TableService:
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
     for a peer then count for the key, and else for the caller's address.
 
+    A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
+    host's own backend, or of SignInAsGuest. Only JoinTable and `mine` of ListTables take it, as `authorization: Bearer <token>`; the
+    seat token goes with all else, and is ignored by these two. Of the host's tokens the service reads the claims
+    aud   the audience that the service is set to, "player" by default; a list may hold others, too
+    sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
+    exp   needed; `nbf` and `iat` are checked if they are there
+    name  what the player is called where JoinTable gives no name
+    and of the header `kid`, which names the key, and `alg`: RS256, ES256, EdDSA or HS256, as the key has it.
+
     Every mutating call takes a `request_id`: a UUID that the client makes anew for every request, and sends again with a repeat.
     It is remembered in the same write as the change. The same request then gets the first answer and changes nothing; another
     one under the same id is refused (REQUEST_ID_REUSED) and changes nothing either. Requests are the same if all of these are:
     the method  SubmitMoves and the submit of PlayTable are one, so that what was lost on one can be repeated on the other;
     UndoMove and the undo of PlayTable likewise
     the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
-    or that there is none
+    or that there is none, and for JoinTable the player of the player token
     the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
     that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
@@ -733,6 +789,33 @@ class TableService:
             '/buraco.v1.TableService/GetRecord',
             buraco_dot_v1_dot_table__service__pb2.GetRecordRequest.SerializeToString,
             buraco_dot_v1_dot_table__service__pb2.GetRecordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SignInAsGuest(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/SignInAsGuest',
+            buraco_dot_v1_dot_table__service__pb2.SignInAsGuestRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.SignInAsGuestResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -21,12 +21,14 @@ class TableServiceStub:
     beside this contract. The codes and their reasons:
       INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
       FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
+                           ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
                            TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
                            a deal: 256, and 16 more for every turn begun; everything else may still be played)
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
-      UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
+      UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
+                           PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
       PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
       RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
                            request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
@@ -40,13 +42,22 @@ class TableServiceStub:
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
     for a peer then count for the key, and else for the caller's address.
 
+    A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
+    host's own backend, or of SignInAsGuest. Only JoinTable and `mine` of ListTables take it, as `authorization: Bearer <token>`; the
+    seat token goes with all else, and is ignored by these two. Of the host's tokens the service reads the claims
+      aud   the audience that the service is set to, "player" by default; a list may hold others, too
+      sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
+      exp   needed; `nbf` and `iat` are checked if they are there
+      name  what the player is called where JoinTable gives no name
+    and of the header `kid`, which names the key, and `alg`: RS256, ES256, EdDSA or HS256, as the key has it.
+
     Every mutating call takes a `request_id`: a UUID that the client makes anew for every request, and sends again with a repeat.
     It is remembered in the same write as the change. The same request then gets the first answer and changes nothing; another
     one under the same id is refused (REQUEST_ID_REUSED) and changes nothing either. Requests are the same if all of these are:
       the method  SubmitMoves and the submit of PlayTable are one, so that what was lost on one can be repeated on the other;
                   UndoMove and the undo of PlayTable likewise
       the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
-                  or that there is none
+                  or that there is none, and for JoinTable the player of the player token
       the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
     that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
@@ -61,6 +72,12 @@ class TableServiceStub:
     JoinTable: _aio.UnaryUnaryMultiCallable[_table_service_pb2.JoinTableRequest, _table_service_pb2.JoinTableResponse]
     """Takes a seat, for whoever comes first. The match starts when the last seat is taken. Of a running match a seat that was left can
     be taken: the new player goes on with its cards.
+
+    With a player token the seat is that player's, who has one seat of a table at most. To come back, from any device and also
+    when the seat token has ended or the match is over, the player joins again: the answer has a fresh token for the same seat,
+    and nothing changes, whatever name and entropy are given. ALREADY_SEATED if another seat is asked for. A repeat of the first
+    request has a fresh token, too, once the first one has ended. Tokens stay good until their own end; when the seat is left all
+    are void.
     """
     RenewToken: _aio.UnaryUnaryMultiCallable[_table_service_pb2.RenewTokenRequest, _table_service_pb2.RenewTokenResponse]
     """A fresh token for the seat of the token sent, which must still be good; that one stays good until its own end. To be called
@@ -91,6 +108,8 @@ class TableServiceStub:
     """
     GetRecord: _aio.UnaryUnaryMultiCallable[_table_service_pb2.GetRecordRequest, _table_service_pb2.GetRecordResponse]
     """The finished deals, to be replayed and checked."""
+    SignInAsGuest: _aio.UnaryUnaryMultiCallable[_table_service_pb2.SignInAsGuestRequest, _table_service_pb2.SignInAsGuestResponse]
+    """A player token for a guest, signed by the service. SIGN_IN_DISABLED where it is set to have no guests."""
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
@@ -101,12 +120,14 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     beside this contract. The codes and their reasons:
       INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
       FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
+                           ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
                            TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
                            a deal: 256, and 16 more for every turn begun; everything else may still be played)
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
-      UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID
+      UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
+                           PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
       PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
       RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
                            request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
@@ -120,13 +141,22 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
     for a peer then count for the key, and else for the caller's address.
 
+    A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
+    host's own backend, or of SignInAsGuest. Only JoinTable and `mine` of ListTables take it, as `authorization: Bearer <token>`; the
+    seat token goes with all else, and is ignored by these two. Of the host's tokens the service reads the claims
+      aud   the audience that the service is set to, "player" by default; a list may hold others, too
+      sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
+      exp   needed; `nbf` and `iat` are checked if they are there
+      name  what the player is called where JoinTable gives no name
+    and of the header `kid`, which names the key, and `alg`: RS256, ES256, EdDSA or HS256, as the key has it.
+
     Every mutating call takes a `request_id`: a UUID that the client makes anew for every request, and sends again with a repeat.
     It is remembered in the same write as the change. The same request then gets the first answer and changes nothing; another
     one under the same id is refused (REQUEST_ID_REUSED) and changes nothing either. Requests are the same if all of these are:
       the method  SubmitMoves and the submit of PlayTable are one, so that what was lost on one can be repeated on the other;
                   UndoMove and the undo of PlayTable likewise
       the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
-                  or that there is none
+                  or that there is none, and for JoinTable the player of the player token
       the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
     that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
@@ -163,6 +193,12 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _abc.Awaitable[_table_service_pb2.JoinTableResponse]:
         """Takes a seat, for whoever comes first. The match starts when the last seat is taken. Of a running match a seat that was left can
         be taken: the new player goes on with its cards.
+
+        With a player token the seat is that player's, who has one seat of a table at most. To come back, from any device and also
+        when the seat token has ended or the match is over, the player joins again: the answer has a fresh token for the same seat,
+        and nothing changes, whatever name and entropy are given. ALREADY_SEATED if another seat is asked for. A repeat of the first
+        request has a fresh token, too, once the first one has ended. Tokens stay good until their own end; when the seat is left all
+        are void.
         """
 
     @_abc_1.abstractmethod
@@ -247,5 +283,13 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_table_service_pb2.GetRecordRequest, _abc.Awaitable[_table_service_pb2.GetRecordResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.GetRecordResponse]:
         """The finished deals, to be replayed and checked."""
+
+    @_abc_1.abstractmethod
+    def SignInAsGuest(
+        self,
+        request: _table_service_pb2.SignInAsGuestRequest,
+        context: _aio.ServicerContext[_table_service_pb2.SignInAsGuestRequest, _abc.Awaitable[_table_service_pb2.SignInAsGuestResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.SignInAsGuestResponse]:
+        """A player token for a guest, signed by the service. SIGN_IN_DISABLED where it is set to have no guests."""
 
 def add_TableServiceServicer_to_server(servicer: TableServiceServicer, server: _aio.Server) -> None: ...
