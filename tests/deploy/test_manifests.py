@@ -36,6 +36,7 @@ EVERYTHING: Final = (
     '--set-json=extraEnv=[{"name":"PGPASSWORD","valueFrom":{"secretKeyRef":{"name":"pg","key":"word"}}}]',
     '--set-json=extraVolumes=[{"name":"ca","secret":{"secretName":"store-ca"}}]',
     '--set-json=extraVolumeMounts=[{"name":"ca","mountPath":"/etc/store","readOnly":true}]',
+    "--set=playerKeys.existingSecret=player-keys",
 )
 SETS: Final = {name: (name,) for name in OVERLAYS} | {
     "defaults": (None,),

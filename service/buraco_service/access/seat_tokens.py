@@ -111,6 +111,10 @@ class _KeySet:
             raise TokenInvalid
         return found
 
+    def secret_of(self, kid: str) -> bytes:
+        """Return the secret of the key of this name. Raise KeyError."""
+        return self._secrets[kid]
+
     def has(self, kid: str) -> bool:
         """Return True if a key of this name is among them."""
         return kid in self._secrets
@@ -126,6 +130,15 @@ class SeatTokens:
     def replace_keys(self, keys: Sequence[SigningKey]) -> None:
         """Use these keys from the next call on: tokens of others are void. Raise ValueError for none, or equal kids."""
         self._keys = _KeySet(keys)
+
+    @property
+    def signing_key(self) -> SigningKey:
+        """Return the key that signs now."""
+        return self._keys.signing
+
+    def secret_of(self, kid: str) -> bytes:
+        """Return the secret of the key of this name. Raise KeyError if it is none of those in use."""
+        return self._keys.secret_of(kid)
 
     def issue(self, table_id: str, seat: int, token_id: str, now: float) -> str:
         """Return the token for one generation of a seat, valid from `now` (seconds since the epoch).
@@ -159,6 +172,13 @@ class SeatTokens:
         claims = self._keys.prove(token)
         self.check(claims, now)
         return claims
+
+    def is_seat_token(self, token: str) -> bool:
+        """Return True for a token that we signed, expired or not."""
+        try:
+            return len(token) <= MAX_TOKEN_LENGTH and bool(self._keys.prove(token))
+        except TokenInvalid:
+            return False
 
     def check(self, claims: SeatClaims, now: float) -> None:
         """Raise TokenExpired or TokenInvalid if a token that was verified has expired, or its key was removed."""

@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, Final
 
+from buraco_service.access.player_keys import read_player_keys
 from buraco_service.access.tls import TlsError
 from buraco_service.configuration.key_lists import API_KEYS, SIGNING_KEYS, KeyList
 from buraco_service.configuration.settings import Settings
@@ -30,6 +31,11 @@ def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[st
             settings = dataclasses.replace(settings, **{name: keys})
         except ValueError as error:
             problems.append(f"{variable}_FILE {error}")
+    if settings.player_keys_file is not None:
+        try:
+            read_player_keys(settings.player_keys_file)
+        except ValueError as error:
+            problems.append(f"BURACO_PLAYER_KEYS_FILE {error}")
     if settings.mode == "production":
         problems += _check_production(given | invalid)
     if "tls" not in invalid:

@@ -86,6 +86,25 @@ class Settings:
     token_ttl: Annotated[float, kinds.seconds(60, 31_536_000), "Lifetime of a seat token.", "604800 (7 days)"] = (
         604_800.0
     )
+    player_keys_file: Annotated[
+        Path | None,
+        kinds.path(),
+        "JSON Web Key Set with the keys of your backend's player tokens. None: only guests have player tokens.",
+        "none",
+    ] = None
+    player_audience: Annotated[str, kinds.text(), "Audience (`aud`) that your player tokens have to name."] = "player"
+    player_clock_skew: Annotated[
+        float, kinds.seconds(0, 300), "How far the clock that player tokens are made by may be off."
+    ] = 30.0
+    guests: Annotated[
+        bool | None,
+        kinds.switch(),
+        "Whether anybody may sign in as a guest, who has a player token of the service.",
+        "true (`false` in production mode)",
+    ] = None
+    guest_token_ttl: Annotated[
+        float, kinds.seconds(60, 31_536_000), "Lifetime of a guest's player token.", "2592000 (30 days)"
+    ] = 2_592_000.0
     heartbeat: Annotated[float, kinds.seconds(0.1, 300), "Silence on a watch after which a heartbeat is sent."] = 15.0
     drain_grace: Annotated[
         float, kinds.seconds(0, 600), "Time that running calls get to finish when the server stops."
@@ -167,6 +186,11 @@ class Settings:
         rest = rest.partition("?")[0]
         credentials, at, place = rest.rpartition("@")
         return f"{scheme}://{credentials.partition(':')[0] + at if at else ''}{place}"
+
+    @property
+    def has_guests(self) -> bool:
+        """Return True if anybody may sign in as a guest."""
+        return self.mode == "development" if self.guests is None else self.guests
 
     @property
     def max_stream_age(self) -> float:

@@ -9,6 +9,8 @@ from typing import TypeVar
 from buraco_service.access import file_watch, seat_tokens
 from buraco_service.access.api_keys import ApiKeys
 from buraco_service.access.file_watch import WatchedFiles
+from buraco_service.access.player_keys import read_player_keys
+from buraco_service.access.player_tokens import PlayerTokens
 from buraco_service.access.seat_tokens import SeatTokens
 from buraco_service.access.tls import ServerTls
 from buraco_service.configuration.key_lists import API_KEYS, SIGNING_KEYS
@@ -25,11 +27,19 @@ class Protection:
 
     def __init__(self, settings: Settings) -> None:
         self.tokens = SeatTokens(settings.signing_keys or (seat_tokens.make_random_key(),), settings.token_ttl)
+        self.players = PlayerTokens(
+            self.tokens,
+            audience=settings.player_audience,
+            clock_skew=settings.player_clock_skew,
+            guests=settings.has_guests,
+            guest_ttl=settings.guest_token_ttl,
+        )
         self.api_keys = ApiKeys(settings.api_keys)
         self.tls: ServerTls | None = None
         self._interval = settings.reload_interval
         self._watched: list[WatchedFiles] = []
         self._watch("signing keys", settings.signing_keys_file, SIGNING_KEYS.read, self.tokens.replace_keys)
+        self._watch("player keys", settings.player_keys_file, read_player_keys, self.players.replace_keys)
         self._watch("API keys", settings.api_keys_file, API_KEYS.read, self.api_keys.replace)
         if settings.tls != "off":
             files = settings.tls_files()
