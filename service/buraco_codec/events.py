@@ -153,5 +153,5 @@ VISIBLE: Final[dict[str, Visible]] = {
     "undone": _visible("seat index cards meld"),
     "deal_ended": _visible("ending seat score hands seed"),
     "match_ended": _visible("winner scores payouts"),
-    "seat_changed": _visible("seat player_name"),
+    "seat_changed": _visible("seat player_name player_id"),
 }

@@ -97,7 +97,7 @@ async def serving(
     protection = Protection(settings)
     tokens = protection.tokens
     store = await open_store(settings.store)
-    application = compose(settings, metrics, store, tokens)
+    application = compose(settings, metrics, store, protection)
     server = BuracoServer(settings, metrics, store, application.services, application.on_drain, protection)
     await server.start()
     assert server.address is not None
@@ -203,16 +203,24 @@ async def get(replica: Replica, table_id: str) -> table_pb2.Table:
     return (await replica.tables.GetTable(pb.GetTableRequest(table_id=table_id), timeout=PATIENCE)).table
 
 
-async def join_raw(replica: Replica, table_id: str, **fields: Any) -> pb.JoinTableResponse:
-    """JoinTable."""
+async def join_raw(
+    replica: Replica, table_id: str, player_token: str | None = None, **fields: Any
+) -> pb.JoinTableResponse:
+    """JoinTable, as nobody in particular or as the player of a player token."""
     request = pb.JoinTableRequest(**{"table_id": table_id, "player_name": "Ada", "request_id": new_id()} | fields)
-    return await replica.tables.JoinTable(request, timeout=PATIENCE)
+    metadata = () if player_token is None else bearing(player_token)
+    return await replica.tables.JoinTable(request, metadata=metadata, timeout=PATIENCE)
 
 
 async def join(replica: Replica, table_id: str, **fields: Any) -> Player:
     """JoinTable, as the player who has joined."""
     joined = await join_raw(replica, table_id, **fields)
     return Player(replica, table_id, joined.seat, joined.token)
+
+
+async def sign_in(replica: Replica, name: str = "Zoë") -> pb.SignInAsGuestResponse:
+    """SignInAsGuest."""
+    return await replica.tables.SignInAsGuest(pb.SignInAsGuestRequest(name=name), timeout=PATIENCE)
 
 
 async def start(replica: Replica, *, entropies: Sequence[bytes] = (), **fields: Any) -> list[Player]:

@@ -13,7 +13,6 @@ import click
 
 from buraco.v1 import rules_service_pb2_grpc, table_service_pb2_grpc
 from buraco_rules import PRESETS
-from buraco_service.access.seat_tokens import SeatTokens
 from buraco_service.access.tls import TlsError
 from buraco_service.commands.cli import distribution_version
 from buraco_service.configuration.loading import SettingsError, find_unknown_variables, load, to_environment
@@ -51,12 +50,13 @@ class Application:
     on_drain: tuple[OnDrain, ...]
 
 
-def compose(settings: Settings, metrics: Metrics, store: Store, tokens: SeatTokens) -> Application:
+def compose(settings: Settings, metrics: Metrics, store: Store, protection: Protection) -> Application:
     """Build the services. Nothing else in the program knows them all."""
     rules = RulesServicer(metrics)
-    tables = Tables(store, tokens, metrics, max_owned=settings.max_key_tables, table_ttl=settings.table_ttl)
+    owned, ttl = settings.max_key_tables, settings.table_ttl
+    tables = Tables(store, protection.tokens, metrics, max_owned=owned, table_ttl=ttl)
     feeds = Feeds(tables, heartbeat=settings.heartbeat, max_age=settings.max_stream_age)
-    table = TableServicer(tables, feeds)
+    table = TableServicer(tables, feeds, protection.players)
     return Application(
         services={
             "buraco.v1.RulesService": partial(rules_service_pb2_grpc.add_RulesServiceServicer_to_server, rules),
@@ -126,7 +126,7 @@ async def _run(settings: Settings, link: WorkerLink | None) -> None:
     tracing = create_tracing(os.environ, distribution_version())
     observer = metrics if tracing is None else TracingObserver(metrics)
     store = InstrumentedStore(await open_store(settings.store), observer)
-    application = compose(settings, metrics, store, protection.tokens)
+    application = compose(settings, metrics, store, protection)
     server = BuracoServer(
         *(settings, metrics, store, application.services, application.on_drain, protection),
         shared_port=link is not None,

@@ -37,6 +37,7 @@ def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[st
         except ValueError as error:
             problems.append(f"BURACO_PLAYER_KEYS_FILE {error}")
     if settings.mode == "production":
+        settings = dataclasses.replace(settings, guests=settings.guests and "guests" in given)
         problems += _check_production(given | invalid)
     if "tls" not in invalid:
         problems += _check_tls(settings)

@@ -97,11 +97,11 @@ class Settings:
         float, kinds.seconds(0, 300), "How far the clock that player tokens are made by may be off."
     ] = 30.0
     guests: Annotated[
-        bool | None,
+        bool,
         kinds.switch(),
         "Whether anybody may sign in as a guest, who has a player token of the service.",
         "true (`false` in production mode)",
-    ] = None
+    ] = True
     guest_token_ttl: Annotated[
         float, kinds.seconds(60, 31_536_000), "Lifetime of a guest's player token.", "2592000 (30 days)"
     ] = 2_592_000.0
@@ -186,11 +186,6 @@ class Settings:
         rest = rest.partition("?")[0]
         credentials, at, place = rest.rpartition("@")
         return f"{scheme}://{credentials.partition(':')[0] + at if at else ''}{place}"
-
-    @property
-    def has_guests(self) -> bool:
-        """Return True if anybody may sign in as a guest."""
-        return self.mode == "development" if self.guests is None else self.guests
 
     @property
     def max_stream_age(self) -> float:

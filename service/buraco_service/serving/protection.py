@@ -31,7 +31,7 @@ class Protection:
             self.tokens,
             audience=settings.player_audience,
             clock_skew=settings.player_clock_skew,
-            guests=settings.has_guests,
+            guests=settings.guests,
             guest_ttl=settings.guest_token_ttl,
         )
         self.api_keys = ApiKeys(settings.api_keys)

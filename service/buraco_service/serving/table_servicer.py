@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Any, Final
 
 import grpc.aio
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc
@@ -15,6 +16,7 @@ from buraco_codec.wire import Fields
 from buraco_rules import SEED_BYTES, Move, view_of
 from buraco_service import errors
 from buraco_service.access.admission import current_caller
+from buraco_service.access.player_tokens import Player, PlayerTokenMissing, PlayerTokens
 from buraco_service.access.seat_tokens import SeatClaims, parse_bearer
 from buraco_service.observing.current_call import current_call
 from buraco_service.requests import (
@@ -29,6 +31,7 @@ from buraco_service.serving.play_stream import PlayStream
 from buraco_service.serving.player_names import normalise_player_name
 from buraco_service.tables.changes import verify_seat
 from buraco_service.tables.feed import Feeds
+from buraco_service.tables.players import list_tables_of
 from buraco_service.tables.state import TableState
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables
@@ -49,10 +52,11 @@ DEFAULT_RECORDS: Final = 10
 class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     """Every RPC of TableService. Errors leave as ApiError; `calls` turns them into statuses."""
 
-    def __init__(self, tables: Tables, feeds: Feeds) -> None:
+    def __init__(self, tables: Tables, feeds: Feeds, players: PlayerTokens) -> None:
         self._tables = tables
         self._repository = tables.repository
         self._feeds = feeds
+        self._players = players
 
     async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
         """See the contract."""
@@ -92,6 +96,12 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.check("state", int(request.state) in (0, *TableState), "no state of a table")
         problems.raise_if_any()
         state = TableState(int(request.state)) if request.state else None
+        if request.mine:
+            player = self._player(context)
+            if player is None:
+                raise PlayerTokenMissing
+            mine, after = await list_tables_of(self._repository.store, player.id, state, size, after)
+            return pb.ListTablesResponse(tables=map(table_to_pb, mine), next_page_token=after)
         found = await self._repository.list_tables(state, size + 1, after or None)
         page = found[:size]
         return pb.ListTablesResponse(
@@ -102,17 +112,28 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     async def JoinTable(self, request: pb.JoinTableRequest, context: Context) -> pb.JoinTableResponse:
         """See the contract."""
         problems = RequestProblems()
-        name = ""
-        try:
-            name = normalise_player_name(request.player_name)
-        except ValueError as error:
-            problems.add("player_name", str(error))
+        player = self._player(context)
+        if request.player_name or player is None:
+            name = _read_name("player_name", request.player_name, problems)
+        else:
+            # Without a name that can be shown the player may still come back to a seat.
+            name = _read_name("player_name", player.name, RequestProblems())
         problems.check("entropy", len(request.entropy) <= MAX_ENTROPY_BYTES, f"at most {MAX_ENTROPY_BYTES} bytes")
         request_id = read_request_id(request.request_id, problems)
         table_id = read_table_id(request.table_id, problems)
         problems.raise_if_any()
         seat = request.seat if request.HasField("seat") else None
-        return await self._tables.join(table_id, seat, name, request.entropy, request_id, current_caller())
+        player_id = "" if player is None else player.id
+        return await self._tables.join(table_id, seat, name, request.entropy, request_id, current_caller(), player_id)
+
+    async def SignInAsGuest(self, request: pb.SignInAsGuestRequest, context: Context) -> pb.SignInAsGuestResponse:
+        """See the contract."""
+        problems = RequestProblems()
+        name = _read_name("name", request.name, problems)
+        problems.raise_if_any()
+        guest = self._players.issue_to_guest(name, self._tables.clock())
+        expires_at = Timestamp(seconds=guest.expires_at)
+        return pb.SignInAsGuestResponse(player_token=guest.token, player_id=guest.player_id, expires_at=expires_at)
 
     async def RenewToken(self, request: pb.RenewTokenRequest, context: Context) -> pb.RenewTokenResponse:
         """See the contract."""
@@ -213,9 +234,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     def _claims(self, context: Context) -> SeatClaims | None:
         """Return the claims of the caller's token; None without a token."""
-        call = current_call.get()
-        # grpc makes the metadata anew each time it is asked.
-        token = parse_bearer(context.invocation_metadata() if call is None else call.metadata)
+        token = parse_bearer(_metadata(context))
         return None if token is None else self._tables.tokens.verify(token, self._tables.clock())
 
     def _seat_claims(self, context: Context) -> SeatClaims:
@@ -224,3 +243,22 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         if claims is None:
             raise errors.token_missing()
         return claims
+
+    def _player(self, context: Context) -> Player | None:
+        """Return the player of the caller's player token; None without a token."""
+        return self._players.read_bearer(_metadata(context), self._tables.clock())
+
+
+def _metadata(context: Context) -> Any:
+    """Return the metadata of the call, which grpc makes anew each time it is asked."""
+    call = current_call.get()
+    return context.invocation_metadata() if call is None else call.metadata
+
+
+def _read_name(field: str, sent: str, problems: RequestProblems) -> str:
+    """Return a player's name in its normal form; add a problem and return "" if it cannot be shown."""
+    try:
+        return normalise_player_name(sent)
+    except ValueError as error:
+        problems.add(field, str(error))
+        return ""

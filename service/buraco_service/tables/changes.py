@@ -21,6 +21,7 @@ from buraco_rules import (
 from buraco_rules.events import Dealt, Event, MatchEnded, WildMoved
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
+from buraco_service.tables.players import check_can_join
 from buraco_service.tables.state import Seat, TableState, TableValue
 
 FREE_REVERSALS: Final = 256
@@ -34,6 +35,7 @@ class SeatChanged(NamedTuple):
 
     seat: int
     player_name: str
+    player_id: str = ""
 
 
 TableEvent: TypeAlias = Event | SeatChanged
@@ -85,11 +87,21 @@ def verify_seat(table: TableValue, claims: SeatClaims) -> int:
     return claims.seat
 
 
-def join(table: TableValue, seat: int | None, player_name: str, entropy: bytes, token_id: str, now: float) -> Change:
+def join(
+    table: TableValue,
+    seat: int | None,
+    player_name: str,
+    entropy: bytes,
+    token_id: str,
+    now: float,
+    player_id: str = "",
+) -> Change:
     """Let a player take a seat (None: the first free one). The last one starts the match.
 
-    Raise TABLE_FINISHED, TABLE_FULL, SEAT_TAKEN, or INVALID_ARGUMENT for a seat that the table does not have.
+    Raise AlreadySeated, TABLE_FINISHED, TABLE_FULL, SEAT_TAKEN, or INVALID_ARGUMENT for a seat that the table does not
+    have.
     """
+    check_can_join(table, player_id, player_name)
     _check_unfinished(table)
     free = [number for number, held in enumerate(table.seats) if not held.token_id]
     if not free:
@@ -103,8 +115,8 @@ def join(table: TableValue, seat: int | None, player_name: str, entropy: bytes, 
         raise errors.failed_precondition("SEAT_TAKEN", "the seat is taken", {"seat": str(seat)})
     # Once the match runs, a substitute must not be able to change the deals to come.
     added = entropy if table.state is TableState.WAITING else table.seats[seat].entropy
-    after = table.advanced(now, seats=_replace_seat(table, seat, Seat(player_name, token_id, now, added)))
-    events: list[TableEvent] = [SeatChanged(seat, player_name)]
+    after = table.advanced(now, seats=_replace_seat(table, seat, Seat(player_name, token_id, now, added, player_id)))
+    events: list[TableEvent] = [SeatChanged(seat, player_name, player_id)]
     if after.state is TableState.WAITING and len(free) == 1:
         match = Match(target_score=table.target_score, starter=-1)
         after, dealt = _deal(after._replace(state=TableState.PLAYING), match)

@@ -32,6 +32,8 @@ class Seat(NamedTuple):
     """Seconds since the epoch."""
     entropy: bytes = b""
     """What the player added to the shuffles."""
+    player_id: str = ""
+    """Whose seat it is, by a player token; empty without one."""
 
 
 class TableValue(NamedTuple):

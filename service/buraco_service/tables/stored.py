@@ -75,6 +75,7 @@ def _settled_fields(
                 token_id=seat.token_id,
                 joined_at=_timestamp(seat.joined_at),
                 entropy=seat.entropy,
+                player_id=seat.player_id,
             )
             for seat in seats
         ],
@@ -104,7 +105,8 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             id=message.id,
             rules=rules,
             seats=tuple(
-                Seat(seat.player_name, seat.token_id, _seconds(seat.joined_at), seat.entropy) for seat in message.seats
+                Seat(seat.player_name, seat.token_id, _seconds(seat.joined_at), seat.entropy, seat.player_id)
+                for seat in message.seats
             ),
             target_score=message.target_score,
             stake=message.stake,
@@ -133,7 +135,8 @@ def table_to_pb(table: TableValue) -> table_pb2.Table:
         state=table_pb2.TableState.ValueType(table.state),
         rule_set=rule_set_to_pb(table.rules),
         seats=[
-            table_pb2.TableSeat(seat=number, player_name=seat.player_name) for number, seat in enumerate(table.seats)
+            table_pb2.TableSeat(seat=number, player_name=seat.player_name, player_id=seat.player_id)
+            for number, seat in enumerate(table.seats)
         ],
         target_score=table.target_score,
         stake=table.stake,

@@ -24,6 +24,7 @@ from buraco_service.tables.changes import Change, verify_seat
 from buraco_service.tables.counting import MoveTimer, count_illegal
 from buraco_service.tables.entries import Entry
 from buraco_service.tables.idempotency import Request, derive_table_id, serialise_optional
+from buraco_service.tables.players import AlreadySeated
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.repository import Accepted, TableRepository
 from buraco_service.tables.state import Seat, TableState, TableValue
@@ -126,27 +127,45 @@ class Tables:
         entropy: bytes,
         request_id: str,
         caller: str | None = None,
+        player_id: str = "",
     ) -> table_service_pb2.JoinTableResponse:
         """Let a player take a seat (None: the first free one), and issue its token.
 
-        No token is stored: a repeat gets one that is issued from what is stored, and is equal to the first. Raise what
-        `changes.join` and `TableRepository.change` raise.
+        A player with an id who has that seat comes back to it: nothing changes but the token. No token is stored: a
+        repeat gets one that is issued from what is stored, and is equal to the first; a player with an id gets a fresh
+        one if the first has ended. Raise what `changes.join` and `TableRepository.change` raise, AlreadySeated only if
+        another seat is asked for.
         """
         token_id = uuid4().hex
         now = self.clock()
 
         def decide(table: TableValue) -> Change:
-            return changes.join(table, seat, player_name, entropy, token_id, now)
+            return changes.join(table, seat, player_name, entropy, token_id, now, player_id)
 
         def answer(change: Change, entry: Entry) -> bytes:
             joined = table_pb2.StoredJoin(seat=change.seat, token_id=token_id, table=table_to_pb(change.table))
             return joined.SerializeToString()
 
-        request = Request.of("join", request_id, caller or "", serialise_optional(seat), player_name.encode(), entropy)
+        content = [
+            serialise_optional(seat),
+            player_name.encode(),
+            entropy,
+            *([player_id.encode()] if player_id else []),
+        ]
+        request = Request.of("join", request_id, caller or "", *content)
         is_same = partial(earlier.is_same_join, seat, player_name)
-        accepted = await self.repository.change(table_id, None, request, decide, answer, is_same)
-        joined = table_pb2.StoredJoin.FromString(accepted.answer)
-        since = joined.table.updated_at.seconds
+        try:
+            accepted = await self.repository.change(table_id, None, request, decide, answer, is_same)
+            joined = table_pb2.StoredJoin.FromString(accepted.answer)
+            since = joined.table.updated_at.seconds
+            if player_id and self.tokens.expiry_of(since) <= now:
+                since = int(now)
+        except AlreadySeated as held:
+            if seat not in (None, held.seat):
+                raise
+            held_by = held.table.seats[held.seat].token_id
+            joined = table_pb2.StoredJoin(seat=held.seat, token_id=held_by, table=table_to_pb(held.table))
+            since = int(now)
         return table_service_pb2.JoinTableResponse(
             seat=joined.seat,
             token=self.tokens.issue(table_id, joined.seat, joined.token_id, since),

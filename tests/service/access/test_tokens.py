@@ -14,6 +14,7 @@ import pytest
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_rules import DrawStock
+from buraco_service.access.player_tokens import PlayerTokens
 from buraco_service.access.seat_tokens import SeatTokens, SigningKey
 from buraco_service.configuration.settings import Settings
 from buraco_service.observing.metrics import Metrics
@@ -258,7 +259,7 @@ async def test_token_that_expires_on_a_stream(tmp_path: Path) -> None:
     metrics = Metrics()
     tokens = SeatTokens((KEY,), ttl=3600)
     tables = Tables(store, tokens, metrics, clock=lambda: now[0])
-    servicer = TableServicer(tables, Feeds(tables, heartbeat=QUIET))
+    servicer = TableServicer(tables, Feeds(tables, heartbeat=QUIET), PlayerTokens(tables.tokens))
     settings = Settings(port=0, metrics_port=-1, store=f"sqlite:///{tmp_path / 'tables.db'}")
 
     def register(server: grpc.aio.Server) -> None:

@@ -47,8 +47,10 @@ from tests.service.table_server import (
     contents,
     create,
     join,
+    join_raw,
     public_view,
     serving,
+    sign_in,
     start,
     unchanged,
     watch,
@@ -127,6 +129,8 @@ class Game:
         self.rng = rng
         self.watched = Watched()
         self.players: list[Player] = []
+        self.player_tokens: dict[int, str] = {}
+        """By seat; the others have none."""
         self.streams: list[Play] = []
         self.watches: list[tuple[Updates, int | None]] = []
         self.refusals = self.undos = 0
@@ -137,7 +141,10 @@ class Game:
         self.watches.append((watch(self.replica, table.id), None))
         await self.note(table.id)
         for number in range(seats):
-            self.players.append(await join(self.replica, table.id, player_name=f"player {number}"))
+            if number % 2:
+                self.player_tokens[number] = (await sign_in(self.replica, f"guest {number}")).player_token
+            token = self.player_tokens.get(number)
+            self.players.append(await join(self.replica, table.id, player_token=token, player_name=f"player {number}"))
             await self.note(table.id)
         revision = 1 + seats
         self.streams = [await player.play(0, legal_moves=True) for player in self.players]
@@ -225,6 +232,12 @@ class Game:
             assert [move_from_pb(move) for move in legal.moves] == (
                 legal_moves(deal) if player.seat == deal.seat_to_move else []
             )
+        for seat, token in self.player_tokens.items():
+            back = await join_raw(self.replica, self.players[0].table_id, token)
+            self.watched.check_table(back.table)
+            self.watched.check_view(
+                (await self.players[seat]._replace(token=back.token).look()).view, seat, back.table.revision
+            )
         look = await public_view(self.replica, self.players[0].table_id)
         self.watched.check_view(look.view, None, look.revision)
 
@@ -262,7 +275,7 @@ async def play_and_look(path: Path, log_stream: Announcing, rules: RuleSet, seat
         await game.play(rules, seats)
         assert game.watched.checked > 500
         assert game.refusals > 10
-        tokens = [player.token for player in game.players]
+        tokens = [*[player.token for player in game.players], *game.player_tokens.values()]
         seeds = [SEED, server_seed(SEED, 1)]
         forms = [form for seed in seeds for form in (seed.hex(), base64.b64encode(seed).decode(), repr(seed)[2:-1])]
         assert_nothing_in_logs(log_stream, [*tokens, *forms, *[json.dumps(form)[1:-1] for form in forms]])
