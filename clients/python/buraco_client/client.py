@@ -12,7 +12,7 @@ from buraco_client.connection import Connection
 from buraco_client.rules import Rules, RulesClient, set_rules
 from buraco_client.seat import Seat
 from buraco_client.streams import StreamSettings
-from buraco_client.token import SeatToken
+from buraco_client.token import SeatToken, bearer
 from buraco_client.unary import Caller, new_request_id
 from buraco_client.watch import Watch
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import grpc
 
     from buraco_client.tls import Tls
+    from buraco_client.unary import Metadata
 
 
 class BuracoClient:
@@ -143,6 +144,7 @@ class BuracoClient:
         self,
         state: table_pb2.TableState.ValueType = table_pb2.TABLE_STATE_UNSPECIFIED,
         *,
+        player_token: str | None = None,
         page_size: int = 0,
         timeout: float | None = None,
     ) -> AsyncIterator[table_pb2.Table]:
@@ -150,11 +152,13 @@ class BuracoClient:
 
             waiting = [table.id async for table in client.list_tables(table_pb2.TABLE_STATE_WAITING)]
 
-        `page_size`: tables a call, 1 to 200; 0 means 50. `timeout`: seconds for each page.
+        `player_token`: list only the tables where its player has a seat. `page_size`: tables a call, 1 to 200; 0 means
+        50. `timeout`: seconds for each page. Raise PlayerTokenRejected if the player token is not valid.
         """
-        request = table_service_pb2.ListTablesRequest(state=state, page_size=page_size)
+        mine, metadata = player_token is not None, _player_metadata(player_token)
+        request = table_service_pb2.ListTablesRequest(state=state, page_size=page_size, mine=mine)
         while True:
-            page = await self._call(self._tables.ListTables, request, timeout=timeout)
+            page = await self._call(self._tables.ListTables, request, metadata=metadata, timeout=timeout)
             for table in page.tables:
                 yield table
             if not page.next_page_token:
@@ -164,8 +168,9 @@ class BuracoClient:
     async def join_table(
         self,
         table_id: str,
-        player_name: str,
+        player_name: str = "",
         *,
+        player_token: str | None = None,
         seat: int | None = None,
         entropy: bytes = b"",
         request_id: str | None = None,
@@ -175,8 +180,14 @@ class BuracoClient:
 
             seat = await client.join_table(table_id, "Ada")
 
-        `player_name`: 1 to 64 characters. `entropy`: up to 64 bytes of the player's own randomness, mixed
-        into every shuffle. Raise TableRefused if the table is full or the seat is taken, TableUnknown.
+        `player_name`: 1 to 64 characters; empty: the name in the player token. `entropy`: up to 64 bytes of the
+        player's own randomness, mixed into every shuffle. Raise TableRefused if the table is full or the seat is taken,
+        TableUnknown.
+
+        `player_token`: who the player is, from the host's backend or `sign_in_as_guest`. A player who has a seat of the
+        table gets it back with a fresh token, on any device, also if the old token is lost or has ended; leave `seat`
+        out then: TableRefused (ALREADY_SEATED, the player's seat in `metadata`) is raised for another seat. Raise
+        PlayerTokenRejected if the player token is not valid.
         """
         request = table_service_pb2.JoinTableRequest(
             table_id=table_id,
@@ -185,10 +196,24 @@ class BuracoClient:
             entropy=entropy,
             request_id=request_id or new_request_id(),
         )
-        answer = await self._call(self._tables.JoinTable, request, timeout=timeout)
+        metadata = _player_metadata(player_token)
+        answer = await self._call(self._tables.JoinTable, request, metadata=metadata, timeout=timeout)
         expires_at = answer.token_expires_at.seconds if answer.HasField("token_expires_at") else None
         token = SeatToken(self._connection, table_id, answer.token, expires_at)
         return Seat(self._connection, table_id, answer.seat, token, answer.table)
+
+    async def sign_in_as_guest(
+        self, name: str, *, timeout: float | None = None
+    ) -> table_service_pb2.SignInAsGuestResponse:
+        """Return a player token for a new guest. Whoever has it is the guest: keep it, and keep it secret.
+
+            guest = await client.sign_in_as_guest("Ada")
+            seat = await client.join_table(table_id, player_token=guest.player_token)
+
+        `name`: as `player_name` of `join_table`. Raise SignInDisabled if the service has no guests.
+        """
+        request = table_service_pb2.SignInAsGuestRequest(name=name)
+        return await self._call(self._tables.SignInAsGuest, request, timeout=timeout)
 
     def restore_seat(self, table_id: str, seat: int, token: str, *, expires_at: float | None = None) -> Seat:
         """Return a seat taken earlier, from its token. Nothing is checked before its first call.
@@ -243,3 +268,8 @@ class BuracoClient:
             if not page.more or not page.deals:
                 return
             request.after_deal = page.deals[-1].deal_number
+
+
+def _player_metadata(player_token: str | None) -> Metadata:
+    """Return the metadata of a call by a player, or by nobody in particular."""
+    return () if player_token is None else bearer(player_token)

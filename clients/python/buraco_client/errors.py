@@ -84,8 +84,8 @@ class RuleBroken(BuracoError):
 
 
 class TableRefused(BuracoError):
-    """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, TABLE_NOT_PLAYING, TABLE_FINISHED or
-    TOO_MANY_REVERSALS.
+    """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, ALREADY_SEATED, TABLE_NOT_PLAYING,
+    TABLE_FINISHED or TOO_MANY_REVERSALS.
     """
 
 
@@ -103,6 +103,14 @@ class TableUnknown(BuracoError):
 
 class TokenRejected(BuracoError):
     """The seat token is missing, invalid or expired."""
+
+
+class PlayerTokenRejected(BuracoError):
+    """The player token is missing, invalid or expired: a new one comes from where it came from."""
+
+
+class SignInDisabled(BuracoError):
+    """The service signs in no guests."""
 
 
 class ApiKeyRejected(BuracoError):
@@ -132,6 +140,7 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "SNAPSHOT_INVALID": InvalidRequest,
     "TABLE_FULL": TableRefused,
     "SEAT_TAKEN": TableRefused,
+    "ALREADY_SEATED": TableRefused,
     "TABLE_NOT_PLAYING": TableRefused,
     "TOO_MANY_REVERSALS": TableRefused,
     "TABLE_FINISHED": TableRefused,
@@ -141,6 +150,10 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "TOKEN_MISSING": TokenRejected,
     "TOKEN_INVALID": TokenRejected,
     "TOKEN_EXPIRED": TokenRejected,
+    "PLAYER_TOKEN_MISSING": PlayerTokenRejected,
+    "PLAYER_TOKEN_INVALID": PlayerTokenRejected,
+    "PLAYER_TOKEN_EXPIRED": PlayerTokenRejected,
+    "SIGN_IN_DISABLED": SignInDisabled,
     "API_KEY_MISSING": ApiKeyRejected,
     "API_KEY_INVALID": ApiKeyRejected,
     "SEAT_NOT_YOURS": SeatNotYours,

@@ -19,6 +19,15 @@ _RENEWAL_TIMEOUT: Final = 2.0
 """Seconds that a call waits for a fresh token before it goes with the old one."""
 
 
+def bearer(token: str) -> Metadata:
+    """Return the metadata that carries a token.
+
+    >>> bearer("secret")
+    (('authorization', 'Bearer secret'),)
+    """
+    return (("authorization", f"Bearer {token}"),)
+
+
 class SeatToken:
     """What a seat sends with its calls. The first use after half of its remaining life renews it.
 
@@ -83,7 +92,7 @@ class SeatToken:
         return isinstance(error, TokenRejected) and used != self.text
 
     def _metadata(self) -> Metadata:
-        return (("authorization", f"Bearer {self.text}"),)
+        return bearer(self.text)
 
     def _schedule_renewal(self, min_delay: float) -> None:
         if self.expires_at is not None:
