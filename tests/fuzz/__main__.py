@@ -31,6 +31,7 @@ DOCUMENTED = frozenset(
         grpc.StatusCode.INVALID_ARGUMENT,
         grpc.StatusCode.FAILED_PRECONDITION,
         grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.ALREADY_EXISTS,
         grpc.StatusCode.UNAUTHENTICATED,
         grpc.StatusCode.ABORTED,
     }

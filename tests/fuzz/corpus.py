@@ -149,6 +149,8 @@ def _table_requests() -> Iterator[tuple[str, Message]]:
         "JoinTable",
         table_pb.JoinTableRequest(table_id=TABLE_ID, seat=1, player_name="Ada", entropy=b"dice", request_id=REQUEST_ID),
     )
+    yield "ListTables", table_pb.ListTablesRequest(page_size=2, mine=True)
+    yield "SignInAsGuest", table_pb.SignInAsGuestRequest(name="Zoë")
     yield "LeaveTable", table_pb.LeaveTableRequest(table_id=TABLE_ID, request_id=REQUEST_ID)
     yield "GetView", table_pb.TableServiceGetViewRequest(table_id=TABLE_ID)
     yield "ListLegalMoves", table_pb.TableServiceListLegalMovesRequest(table_id=TABLE_ID)
