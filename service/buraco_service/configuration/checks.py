@@ -13,7 +13,9 @@ _KEY_LISTS: Final[dict[str, KeyList[Any]]] = {"signing_keys": SIGNING_KEYS, "api
 
 
 def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[str]) -> tuple[Settings, list[str]]:
-    """Return the settings with the keys of their files, and the problems of settings that depend on each other.
+    """Return the settings, and the problems of those that depend on each other.
+
+    Keys come from their files, and in production mode there are no guests unless that is set.
 
     A file that cannot be used is a problem and leaves its setting as it was. `given` are the names of the settings with
     a value of their own, `invalid` of those whose value is not valid.
