@@ -18,7 +18,7 @@ import jwt
 
 from buraco_service.access.player_keys import PlayerKey
 from buraco_service.access.seat_tokens import ALGORITHM, SeatTokens, TokenInvalid, parse_bearer
-from buraco_service.errors import ApiError
+from buraco_service.errors import ApiError, failed_precondition
 
 GUEST_PREFIX: Final = "guest-"
 """The start of every guest's id, and of no other."""
@@ -100,8 +100,7 @@ class PlayerTokens:
     def issue_to_guest(self, name: str, now: float) -> GuestToken:
         """Return a token for a guest with a new id. Raise SIGN_IN_DISABLED where guests are not allowed."""
         if not self._guests:
-            message = "the service signs in no guests"
-            raise ApiError(grpc.StatusCode.FAILED_PRECONDITION, "SIGN_IN_DISABLED", message)
+            raise failed_precondition("SIGN_IN_DISABLED", "the service signs in no guests")
         player_id = GUEST_PREFIX + base64.b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()
         expires_at = int(now) + self._guest_ttl
         claims = {

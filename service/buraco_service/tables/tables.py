@@ -146,12 +146,10 @@ class Tables:
             joined = table_pb2.StoredJoin(seat=change.seat, token_id=token_id, table=table_to_pb(change.table))
             return joined.SerializeToString()
 
-        content = [
-            serialise_optional(seat),
-            player_name.encode(),
-            entropy,
-            *([player_id.encode()] if player_id else []),
-        ]
+        content = [serialise_optional(seat), player_name.encode(), entropy]
+        if player_id:
+            # Without one a request is bound as by earlier versions.
+            content.append(player_id.encode())
         request = Request.of("join", request_id, caller or "", *content)
         is_same = partial(earlier.is_same_join, seat, player_name)
         try:
