@@ -58,6 +58,7 @@ def step(
     answer: bytes | None = None,
     records: tuple[tuple[int, bytes], ...] = (),
     keep_log_after: int | None = None,
+    due_at: float | None = None,
 ) -> Commit:
     """Return a commit with bytes that name its revision, unless others are given."""
     revision = expected_revision + 1
@@ -72,6 +73,7 @@ def step(
         b"answer %d" % revision if answer is None else answer,
         records,
         keep_log_after,
+        due_at,
     )
 
 

@@ -493,6 +493,69 @@ async def test_expired_tables_are_not_counted(store: Store) -> None:
     assert await store.count_owned("ann", "waiting") == 0
 
 
+# ---- due ----
+
+
+async def test_due_tables(store: Store) -> None:
+    """A table is due from its time on, the earliest first, as its newest write says."""
+    times = {"a": 30.0, "b": 10.5, "c": None, "d": 20.0}
+    for table_id, due_at in times.items():
+        await store.create(NewTable(table_id, b"", "waiting", 1.0, b"", None, b"", due_at=due_at))
+    assert await store.due(10.4, 10) == []
+    assert await store.due(10.5, 10) == ["b"]
+    assert await store.due(100.0, 10) == ["b", "d", "a"]
+    assert await store.due(100.0, 2) == ["b", "d"]
+    await store.commit(step("b", 1))
+    await store.commit(step("c", 1, due_at=25.0))
+    await store.commit(step("d", 1, due_at=20.0))
+    assert await store.due(100.0, 10) == ["d", "c", "a"]
+    await store.commit(step("a", 1, due_at=5.0))
+    await store.commit(step("c", 2, due_at=None))
+    assert await store.due(100.0, 10) == ["a", "d"]
+
+
+async def test_refused_commit_changes_no_due_time(store: Store) -> None:
+    """A commit that loses, or that is a repeat, leaves the time at which something is due as it is."""
+    await store.create(NewTable("t", b"", "waiting", 1.0, b"", "make", b"", due_at=10.0))
+    with pytest.raises(RevisionConflict):
+        await store.commit(step("t", 7, due_at=5.0))
+    await store.commit(step("t", 1, request_id="r", due_at=10.0))
+    with pytest.raises(AlreadyAnswered):
+        await store.commit(step("t", 2, request_id="r"))
+    assert await store.due(9.9, 10) == []
+    assert await store.due(10.0, 10) == ["t"]
+
+
+async def test_expired_tables_are_not_due(store: Store) -> None:
+    """Nothing is due for a table that was removed, nor for one created under its id."""
+    await store.create(NewTable("t", b"", "waiting", 1.0, b"", None, b"", due_at=10.0))
+    assert await store.expire(2.0, 10) == 1
+    assert await store.due(100.0, 10) == []
+    await create(store, "t")
+    assert await store.due(100.0, 10) == []
+
+
+async def test_replicas_see_what_is_due(store_factory: StoreFactory) -> None:
+    """A table that one replica wrote is due at the others, in the order of many tables' times."""
+    here, there = await store_factory(), await store_factory()
+    names = [f"table {number}" for number in range(150)]
+    for number, name in enumerate(names):
+        await here.create(NewTable(name, b"", "waiting", 1.0, b"", None, b"", due_at=1000.0 - number))
+    assert await there.due(1000.0, 200) == names[::-1]
+    assert await there.due(1000.0, 7) == names[:-8:-1]
+
+
+@pytest.mark.parametrize("due_at", [-1.0, 1e11, float("nan")])
+async def test_due_times_are_times(store: Store, due_at: float) -> None:
+    """A due time out of range is refused, and so are arguments of the look for them."""
+    with pytest.raises(ValueError, match="not a time"):
+        await store.create(NewTable("t", b"", "waiting", 1.0, b"", None, b"", due_at=due_at))
+    with pytest.raises(ValueError, match="not a time"):
+        await store.due(due_at, 10)
+    with pytest.raises(ValueError, match="limit"):
+        await store.due(1.0, 0)
+
+
 # ---- expire ----
 
 

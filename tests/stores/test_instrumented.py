@@ -70,12 +70,14 @@ async def test_calls_are_passed_on(store: Store, inner: SqliteStore, observed: O
     await create(inner, "u", now=5000.0)
     assert await store.list_tables("waiting", 1, "t") == await inner.list_tables("waiting", 1, "t") != []
     assert await store.expire(3000.0, 1) == 1
+    await inner.commit(step("u", 1, due_at=7000.0))
+    assert await store.due(7000.0, 1) == await inner.due(7000.0, 1) == ["u"]
     await store.ping()
     assert observed.operations == [
         (name, "ok")
         for name in (
             *("create", "owned", "count", "commit", "load", "revision", "remembered"),
-            *("log", "records", "list", "expire", "ping"),
+            *("log", "records", "list", "expire", "due", "ping"),
         )
     ]
     assert all(0 < seconds < PATIENCE for seconds in observed.seconds)

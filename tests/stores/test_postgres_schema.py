@@ -31,7 +31,7 @@ NEWEST = load_migrations()[-1].version
 # What a later version of the program might bring: something that old programs do not mind, then something they do.
 EXPAND = Migration(NEWEST + 1, "expand", 1, "ALTER TABLE buraco.tables ADD note text NOT NULL DEFAULT ''")
 CONTRACT = Migration(
-    NEWEST + 2, "contract", NEWEST + 1, "ALTER FUNCTION buraco.create_table_1 RENAME TO create_table_gone"
+    NEWEST + 2, "contract", NEWEST + 1, "ALTER FUNCTION buraco.create_table_2 RENAME TO create_table_gone"
 )
 
 

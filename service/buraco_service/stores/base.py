@@ -74,6 +74,8 @@ class NewTable(NamedTuple):
     answer: bytes
     owner: str | None = None
     """Whom `Store.count_owned` counts the table for; None for nobody. Never changes."""
+    due_at: float | None = None
+    """From when on `Store.due` lists the table, in seconds since the epoch; None for never."""
 
 
 class Commit(NamedTuple):
@@ -95,6 +97,8 @@ class Commit(NamedTuple):
     keep_log_after: int | None = None
     """Log entries up to and including this revision may be dropped in the same write, and are once they are PRUNE_STEP
     or more; None keeps all. The new revision's entry always stays."""
+    due_at: float | None = None
+    """As in NewTable, in place of what the table had."""
 
 
 class StoreError(Exception):
@@ -278,6 +282,9 @@ class Store(Protocol):
 
         They are in the order of their ids, by code points; none left gives an empty list.
         """
+
+    async def due(self, now: float, limit: int) -> list[str]:
+        """Return the ids of up to `limit` tables with a `due_at` of `now` or before, the earliest first."""
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many.

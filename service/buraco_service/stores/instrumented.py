@@ -106,6 +106,10 @@ class InstrumentedStore:
         """Return the first `limit` tables of a status (None: of all) after an id (None: from the start), by id."""
         return await self._observed("list", self._store.list_tables(status, limit, after))
 
+    async def due(self, now: float, limit: int) -> list[str]:
+        """See `Store.due`."""
+        return await self._observed("due", self._store.due(now, limit))
+
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""
         return await self._observed("expire", self._store.expire(updated_before, limit))

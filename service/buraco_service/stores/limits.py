@@ -90,6 +90,12 @@ def validate_expire(updated_before: float, limit: int) -> None:
     validate_limit(limit)
 
 
+def validate_due(now: float, limit: int) -> None:
+    """Raise ValueError for arguments of `Store.due` that are out of range."""
+    _validate_time(now)
+    validate_limit(limit)
+
+
 def validate_status(status: str) -> None:
     """Raise ValueError for a text that can be no status."""
     if not is_text(status, MAX_STATUS_LENGTH):
@@ -130,6 +136,8 @@ def _validate_write(write: NewTable | Commit) -> None:
     if write.request_id is not None and not is_id(write.request_id):
         raise ValueError("not an id for a request")
     _validate_time(write.now)
+    if write.due_at is not None:
+        _validate_time(write.due_at)
     _validate_payload("the state", write.state)
     _validate_payload("the log entry", write.entry)
     _validate_payload("the answer", write.answer)

@@ -111,12 +111,18 @@ async def list_tables(db: Connection, status: str | None, limit: int, after: str
     return [StoredTable(*row) for row in rows]
 
 
+async def due(db: Connection, now: float, limit: int) -> list[str]:
+    """See `Store.due`."""
+    rows = await db.fetch("SELECT table_id FROM buraco.tables WHERE due_at <= $1 ORDER BY due_at LIMIT $2", now, limit)
+    return [row[0] for row in rows]
+
+
 async def create(db: Connection, table: NewTable) -> None:
     """Write a new table with revision 1. Raise AlreadyAnswered for a repeated request, TableExists."""
     row = await db.fetchrow(
-        "SELECT outcome, first_table, first_answer FROM buraco.create_table_1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "SELECT outcome, first_table, first_answer FROM buraco.create_table_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         *(table.table_id, table.state, table.status, table.now, hour_of(table.now)),
-        *(table.entry, table.request_id, table.answer, table.owner),
+        *(table.entry, table.request_id, table.answer, table.owner, table.due_at),
     )
     assert row is not None
     outcome, first_table, first_answer = row

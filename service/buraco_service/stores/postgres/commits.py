@@ -34,7 +34,7 @@ _MAX_BYTES = 8 * 1024 * 1024
 
 _COMMIT = (
     "SELECT outcome, made, first_answer FROM"
-    " buraco.commit_steps_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+    " buraco.commit_steps_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
 )
 
 OnCommit = Callable[[str, int | None], None]
@@ -108,6 +108,7 @@ def _columns(commits: Sequence[Commit]) -> list[list[Any]]:
         [commit.status for commit in commits],
         [commit.now for commit in commits],
         [hour_of(commit.now) for commit in commits],
+        [commit.due_at for commit in commits],
         [commit.entry for commit in commits],
         [commit.request_id for commit in commits],
         [commit.answer for commit in commits],

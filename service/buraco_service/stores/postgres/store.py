@@ -133,6 +133,11 @@ class PostgresStore:
         limits.validate_list(status, limit, after)
         return await self._call(lambda db: calls.list_tables(db, status, limit, after))
 
+    async def due(self, now: float, limit: int) -> list[str]:
+        """See `Store.due`."""
+        limits.validate_due(now, limit)
+        return await self._call(lambda db: calls.due(db, now, limit))
+
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""
         limits.validate_expire(updated_before, limit)

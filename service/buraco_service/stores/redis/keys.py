@@ -24,8 +24,9 @@ class TableKeys(NamedTuple):
 
     bucket: int
     table: bytes
-    """Hash: revision, state, status, created, updated, start (first revision in the log), owner (if it has one). If an
-    earlier version created the table also its `request`, the `answer`, and the mark of that request's `claim`."""
+    """Hash: revision, state, status, created, updated, start (first revision in the log), owner and due (if it has
+    them). If an earlier version created the table also its `request`, the `answer`, and the mark of that request's
+    `claim`."""
     log: bytes
     """List of log entries, from revision `start` on."""
     requests: bytes
@@ -40,13 +41,15 @@ class TableKeys(NamedTuple):
     """Sorted set, by bytes: `owner NUL status NUL id` of each table of the bucket that has an owner."""
     records: bytes
     """Hash: deal number -> record."""
+    due: bytes
+    """Sorted set of those of the bucket's table ids for which something is due, by that time."""
     channel: bytes
     """Shard channel of the table's new revisions; the message is empty when the table has been removed."""
 
     @property
     def all(self) -> tuple[bytes, ...]:
         """Every key, in the order in which the scripts take them."""
-        return self[1:9]
+        return self[1:10]
 
 
 class Keys:
@@ -76,6 +79,10 @@ class Keys:
         """Return the key of the bucket's sorted set of table ids by owner and status (`TableKeys.owned`)."""
         return f"{self._bucket(bucket)}owned".encode()
 
+    def due(self, bucket: int) -> bytes:
+        """Return the key of a bucket; see `TableKeys.due`."""
+        return f"{self._bucket(bucket)}due".encode()
+
     def claim(self, request_id: str) -> bytes:
         """Return the key of a hash that names the table that an earlier version created for a request.
 
@@ -92,7 +99,7 @@ class Keys:
         kinds = ("table", "log", "requests", "order", "records", self._changed)
         table, log, requests, order, records, channel = (f"{base}{kind}:{table_id}".encode() for kind in kinds)
         indexes = self.names(bucket), self.ages(bucket), self.owned(bucket)
-        return TableKeys(bucket, table, log, requests, order, *indexes, records, channel)
+        return TableKeys(bucket, table, log, requests, order, *indexes, records, self.due(bucket), channel)
 
 
 def bucket_of(name: str) -> int:

@@ -62,12 +62,18 @@ class Listing:
 
     async def oldest(self, before: float, limit: int) -> list[str]:
         """Return up to `limit` ids of tables maybe not written since a time, the oldest (to the hour) first."""
-        query = ("-inf", f"({before!r}", "BYSCORE", "LIMIT", 0, limit, "WITHSCORES")
-        pages = await self._nodes.call_many(
-            [(bucket, ("ZRANGE", self._keys.ages(bucket), *query)) for bucket in range(BUCKETS)]
-        )
-        ages = sorted((age, name) for page in pages for name, age in page)
-        return [name.decode() for _, name in ages[:limit]]
+        return await self._lowest(self._keys.ages, f"({before!r}", limit)
+
+    async def due(self, now: float, limit: int) -> list[str]:
+        """Return ids of tables for which something is due, the earliest first; perhaps of tables that are gone."""
+        return await self._lowest(self._keys.due, repr(now), limit)
+
+    async def _lowest(self, index: Callable[[int], bytes], highest: str, limit: int) -> list[str]:
+        """Return the ids with the lowest scores in an index of all buckets, up to the score `highest`."""
+        query = ("-inf", highest, "BYSCORE", "LIMIT", 0, limit, "WITHSCORES")
+        pages = await self._nodes.call_many([(bucket, ("ZRANGE", index(bucket), *query)) for bucket in range(BUCKETS)])
+        found = sorted((score, name) for page in pages for name, score in page)
+        return [name.decode() for _, name in found[:limit]]
 
     async def _count(self, index: Callable[[int], bytes], prefix: str) -> int:
         first, end = f"[{prefix}\0".encode(), f"({prefix}\1".encode()

@@ -81,9 +81,9 @@ class RedisStore:
             outcome, *first = await self._nodes.run_script(
                 keys.bucket,
                 scripts.CREATE,
-                keys.all[:7],
+                keys.all,
                 *(table.table_id, table.request_id or "", table.state, table.status, repr(table.now)),
-                *(table.entry, table.answer, keys.channel, table.owner or ""),
+                *(table.entry, table.answer, keys.channel, table.owner or "", _due(table)),
             )
         if outcome == b"remembered":
             raise AlreadyAnswered(table.table_id, _parse_answer(first[0]))
@@ -144,7 +144,7 @@ class RedisStore:
                 commit.answer,
                 drop_log_until,
                 keys.channel,
-                *(KEPT_ANSWERS, PRUNE_STEP, limits.SECONDS_PER_HOUR, limits.MAX_NUMBER),
+                *(KEPT_ANSWERS, PRUNE_STEP, limits.SECONDS_PER_HOUR, limits.MAX_NUMBER, _due(commit)),
                 *[word for record in commit.records for word in record],
             )
         if isinstance(answer, int):
@@ -208,6 +208,18 @@ class RedisStore:
         limits.validate_list(status, limit, after)
         with self._call():
             return await self._listing.page(status or "", limit, after or "")
+
+    async def due(self, now: float, limit: int) -> list[str]:
+        """See `Store.due`."""
+        limits.validate_due(now, limit)
+        with self._call():
+            found = await self._listing.due(now, limit)
+            tables = [self._keys.of_table(name) for name in found]
+            there = await self._nodes.call_many([(keys.bucket, ("EXISTS", keys.table)) for keys in tables])
+            gone = [name for name, is_there in zip(found, there, strict=True) if not is_there]
+            for name in gone:  # replicas that know of no due times remove tables, too
+                await self._remove(name, 0.0)
+            return [name for name in found if name not in gone]
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""
@@ -281,6 +293,11 @@ class RedisStore:
             self._calls_under_way -= 1
             if not self._calls_under_way:
                 self._idle.set()
+
+
+def _due(write: NewTable | Commit) -> str:
+    """Return the time at which something is due as the scripts take it."""
+    return "" if write.due_at is None else repr(write.due_at)
 
 
 def _commit_error(table_id: str, answer: list[bytes]) -> StoreError:

@@ -100,6 +100,12 @@ def list_tables(db: sqlite3.Connection, status: str | None, limit: int, after: s
     return [StoredTable(*row) for row in rows]
 
 
+def due(db: sqlite3.Connection, now: float, limit: int) -> list[str]:
+    """See `Store.due`."""
+    rows = db.execute("SELECT table_id FROM tables WHERE due_at <= ? ORDER BY due_at LIMIT ?", (now, limit))
+    return [table_id for (table_id,) in rows]
+
+
 def data_version(db: sqlite3.Connection) -> int:
     """Return a number that changes when a connection other than this one has committed."""
     return int(db.execute("PRAGMA data_version").fetchone()[0])

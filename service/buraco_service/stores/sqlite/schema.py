@@ -15,7 +15,7 @@ from buraco_service.stores.base import StoreIncompatible
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """The schema that this version reads and writes."""
 _APPLICATION_ID = 0x42755263
 
@@ -30,8 +30,8 @@ _CACHE_KIB = 8 * 1024
 # meets the short gap between two transactions of another busy process.
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 0.0005, 0.003
 
-# An ordinary commit touches no index: `status` and `hour` are written only when they change. `hour` is updated_at in
-# hours, so that expire needs no index that changes with every move.
+# An ordinary commit touches no index: `status`, `hour` and `due_at` are written only when they change. `hour` is
+# updated_at in hours, so that expire needs no index that changes with every move.
 # The log's key is the table's number and the revision in one integer (see `log_key`), so that a table's entries are
 # stored together, and an entry of up to a page is stored in its row.
 _SCHEMA = """
@@ -90,6 +90,10 @@ _ADDED = {
             BEGIN INSERT INTO requests VALUES (new.number, new.request_id, 1, new.answer); END""",
         """CREATE TRIGGER removal_by_an_earlier_version INSTEAD OF DELETE ON creations
             BEGIN DELETE FROM requests WHERE number = old.number; END""",
+    ),
+    4: (
+        "ALTER TABLE tables ADD COLUMN due_at REAL",
+        "CREATE INDEX tables_by_due ON tables (due_at) WHERE due_at IS NOT NULL",
     ),
 }
 

@@ -116,6 +116,11 @@ class SqliteStore:
         limits.validate_list(status, limit, after)
         return await self._read(lambda db: reads.list_tables(db, status, limit, after))
 
+    async def due(self, now: float, limit: int) -> list[str]:
+        """See `Store.due`."""
+        limits.validate_due(now, limit)
+        return await self._read(lambda db: reads.due(db, now, limit))
+
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""
         limits.validate_expire(updated_before, limit)

@@ -40,9 +40,12 @@ def create(db: sqlite3.Connection, table: NewTable) -> None:
     if db.execute("SELECT 1 FROM tables WHERE table_id = ?", (table.table_id,)).fetchone():
         raise TableExists(table.table_id)
     number = db.execute(
-        "INSERT INTO tables (table_id, revision, status, created_at, updated_at, hour, log_start, state, owner)"
-        " VALUES (?, 1, ?, ?, ?, ?, 1, ?, ?)",
-        (table.table_id, table.status, table.now, table.now, hour_of(table.now), table.state, table.owner),
+        "INSERT INTO tables (table_id, revision, status, created_at, updated_at, hour, log_start, state, owner,"
+        " due_at) VALUES (?, 1, ?, ?, ?, ?, 1, ?, ?, ?)",
+        (
+            *(table.table_id, table.status, table.now, table.now, hour_of(table.now), table.state, table.owner),
+            table.due_at,
+        ),
     ).lastrowid
     assert number is not None
     db.execute("INSERT INTO log VALUES (?, ?)", (log_key(number, 1), table.entry))
@@ -56,13 +59,13 @@ def commit(db: sqlite3.Connection, change: Commit) -> int:
     Raise, in this order: TableNotFound; AlreadyAnswered for a repeat; RevisionConflict; RevisionsExhausted.
     """
     row = db.execute(
-        "SELECT tables.number, tables.revision, status, hour, log_start, requests.revision, answer"
+        "SELECT tables.number, tables.revision, status, hour, log_start, due_at, requests.revision, answer"
         " FROM tables LEFT JOIN requests ON requests.number = tables.number AND request_id = ? WHERE table_id = ?",
         (change.request_id, change.table_id),
     ).fetchone()
     if row is None:
         raise TableNotFound(change.table_id)
-    number, current, status, hour, log_start, answered, answer = row
+    number, current, status, hour, log_start, due_at, answered, answer = row
     if answered is not None:
         raise AlreadyAnswered(change.table_id, StoredAnswer(answered, answer))
     if current != change.expected_revision:
@@ -82,6 +85,8 @@ def commit(db: sqlite3.Connection, change: Commit) -> int:
         db.execute(
             "UPDATE tables SET status = ?, hour = ? WHERE number = ?", (change.status, hour_of(change.now), number)
         )
+    if change.due_at != due_at:
+        db.execute("UPDATE tables SET due_at = ? WHERE number = ?", (change.due_at, number))
     for deal, payload in change.records:
         db.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?)", (number, deal, payload))
     if change.keep_log_after is not None:

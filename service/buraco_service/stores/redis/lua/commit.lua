@@ -1,10 +1,10 @@
 #!lua
 -- Write the next revision of a table. Everything is decided before the first write.
--- KEYS: table, log, requests, order, names, ages, owned, records (see keys.py).
+-- KEYS: table, log, requests, order, names, ages, owned, records, due (see keys.py).
 -- ARGV: table id, expected revision, request id or '', state, status, now, entry, answer,
 --       last revision whose log entry may be dropped, channel, answers kept, prune step, seconds per hour,
---       highest revision, then deal and payload in turn.
-local found = redis.call('HMGET', KEYS[1], 'revision', 'status', 'updated', 'start', 'owner')
+--       highest revision, due time or '', then deal and payload in turn.
+local found = redis.call('HMGET', KEYS[1], 'revision', 'status', 'updated', 'start', 'owner', 'due')
 if not found[1] then
     return {'missing'}
 end
@@ -43,7 +43,16 @@ local hour = tonumber(ARGV[13])
 if math.floor(tonumber(found[3]) / hour) ~= math.floor(tonumber(ARGV[6]) / hour) then
     redis.call('ZADD', KEYS[6], ARGV[6], ARGV[1])
 end
-for i = 15, #ARGV, 2 do
+if (found[6] or '') ~= ARGV[15] then
+    if ARGV[15] == '' then
+        redis.call('HDEL', KEYS[1], 'due')
+        redis.call('ZREM', KEYS[9], ARGV[1])
+    else
+        redis.call('HSET', KEYS[1], 'due', ARGV[15])
+        redis.call('ZADD', KEYS[9], ARGV[15], ARGV[1])
+    end
+end
+for i = 16, #ARGV, 2 do
     redis.call('HSET', KEYS[8], ARGV[i], ARGV[i + 1])
 end
 

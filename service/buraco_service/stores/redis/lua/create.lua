@@ -1,7 +1,7 @@
 #!lua
 -- Write a table with revision 1, unless there is one.
--- KEYS: table, log, requests, order, names, ages, owned (see keys.py).
--- ARGV: table id, request id or '', state, status, now, entry, answer, channel, owner or ''.
+-- KEYS: table, log, requests, order, names, ages, owned, records, due (see keys.py).
+-- ARGV: table id, request id or '', state, status, now, entry, answer, channel, owner or '', due time or ''.
 if redis.call('EXISTS', KEYS[1]) == 1 then
     local first = redis.call('HGET', KEYS[3], ARGV[2])
     if first and string.sub(first, 1, 2) == '1:' then
@@ -21,6 +21,10 @@ redis.call('ZADD', KEYS[6], ARGV[5], ARGV[1])
 if ARGV[9] ~= '' then
     redis.call('HSET', KEYS[1], 'owner', ARGV[9])
     redis.call('ZADD', KEYS[7], 0, ARGV[9] .. '\0' .. ARGV[4] .. '\0' .. ARGV[1])
+end
+if ARGV[10] ~= '' then
+    redis.call('HSET', KEYS[1], 'due', ARGV[10])
+    redis.call('ZADD', KEYS[9], ARGV[10], ARGV[1])
 end
 redis.call('SPUBLISH', ARGV[8], 1)
 return {'created'}

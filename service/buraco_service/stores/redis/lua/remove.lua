@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
 -- Remove a table that was not written since a time, or correct its age in the index.
 -- Return the request for which an earlier version created it, '' if there is none, false if nothing was removed.
--- KEYS: table, log, requests, order, names, ages, owned, records. ARGV: table id, the time, channel.
+-- KEYS: table, log, requests, order, names, ages, owned, records, due. ARGV: table id, the time, channel.
 local found = redis.call('HMGET', KEYS[1], 'updated', 'status', 'owner', 'request')
 if not found[1] then
     redis.call('ZREM', KEYS[6], ARGV[1])
+    redis.call('ZREM', KEYS[9], ARGV[1])
     return false
 end
 if tonumber(found[1]) >= tonumber(ARGV[2]) then
@@ -14,6 +15,7 @@ end
 redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[8])
 redis.call('ZREM', KEYS[5], '\0' .. ARGV[1], found[2] .. '\0' .. ARGV[1])
 redis.call('ZREM', KEYS[6], ARGV[1])
+redis.call('ZREM', KEYS[9], ARGV[1])
 if found[3] then
     redis.call('ZREM', KEYS[7], found[3] .. '\0' .. found[2] .. '\0' .. ARGV[1])
 end
