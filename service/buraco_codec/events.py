@@ -154,4 +154,8 @@ VISIBLE: Final[dict[str, Visible]] = {
     "deal_ended": _visible("ending seat score hands seed"),
     "match_ended": _visible("winner scores payouts"),
     "seat_changed": _visible("seat player_name player_id"),
+    "turn_timed_out": _visible("seat absent"),
+    "confirmation_awaited": _visible("deal_number"),
+    "score_confirmed": _visible("seat"),
+    "seat_returned": _visible("seat"),
 }

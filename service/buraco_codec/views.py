@@ -3,6 +3,7 @@
 Every move is answered with one, so they are assembled from serialised fields, most of them cached.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -32,14 +33,14 @@ def view_to_pb(view: View) -> view_pb2.View:
     return view_pb2.View.FromString(view_bytes(view))
 
 
-def view_bytes(view: View) -> bytes:
-    """Return a view, serialised."""
+def view_bytes(view: View, seats: Sequence[bytes] = ()) -> bytes:
+    """Return a view, serialised. `seats`: fields of each SeatView, serialised, beyond those that the rules know."""
     first, second = view.sides
     return b"".join(
         [
             b"" if view.seat is None else _VIEW.seat(view.seat),
             _VIEW.hand(view.hand),
-            _seats_fields(view.hand_counts),
+            _seats_fields_with(view.hand_counts, seats) if seats else _seats_fields(view.hand_counts),
             _side_field(first),
             _side_field(second),
             _VIEW.stock_count(view.stock_count),
@@ -121,8 +122,14 @@ def _side_from_pb(side: view_pb2.SideView, path: Path, problems: Problems) -> Si
 
 @lru_cache(_CACHED)
 def _seats_fields(hand_counts: tuple[int, ...]) -> bytes:
-    seats = enumerate(hand_counts)
-    return b"".join([_VIEW.seats(_SEAT.seat(i) + _SEAT.side(i & 1) + _SEAT.hand_count(count)) for i, count in seats])
+    return _seats_fields_with(hand_counts, [b""] * len(hand_counts))
+
+
+def _seats_fields_with(hand_counts: tuple[int, ...], more: Sequence[bytes]) -> bytes:
+    seats = enumerate(zip(hand_counts, more, strict=True))
+    return b"".join(
+        [_VIEW.seats(_SEAT.seat(i) + _SEAT.side(i & 1) + _SEAT.hand_count(count) + rest) for i, (count, rest) in seats]
+    )
 
 
 @lru_cache(_CACHED)

@@ -42,17 +42,20 @@ async def test_joined_seat_is_ready_to_play(client: BuracoClient, script: Script
     script.on("ListLegalMoves", table_service_pb2.TableServiceListLegalMovesResponse(revision=5))
     script.on("UndoMove", table_service_pb2.UndoMoveResponse(revision=6))
     script.on("LeaveTable", table_service_pb2.LeaveTableResponse(table=table))
+    script.on("ConfirmScore", table_service_pb2.ConfirmScoreResponse(table=table))
     seat = await client.join_table("t", "Ana", seat=3, entropy=b"dice")
     assert seat.table == table
     assert (await seat.list_legal_moves()).revision == 5
     assert (await seat.undo(5)).revision == 6
+    assert await seat.confirm_score(4) == table
     assert await seat.leave() == table
     (join,) = script.requests["JoinTable"]
     assert (join.table_id, join.player_name, join.seat, join.entropy) == ("t", "Ana", 3, b"dice")
-    for method in ("ListLegalMoves", "UndoMove", "LeaveTable"):
+    for method in ("ListLegalMoves", "UndoMove", "ConfirmScore", "LeaveTable"):
         assert script.requests[method][0].table_id == "t"
         assert script.metadata[method][0]["authorization"] == "Bearer abc"
     assert script.requests["UndoMove"][0].revision == 5
+    assert script.requests["ConfirmScore"][0].deal_number == 4
 
 
 @pytest.mark.parametrize("rules", ["classic", HOUSE])
@@ -61,8 +64,10 @@ async def test_table_is_created_by_id_or_by_house_rules(
 ) -> None:
     """Every argument for rules takes a preset's id or a rule set."""
     script.on("CreateTable", table_service_pb2.CreateTableResponse(table=table_pb2.Table(id="t")))
-    await client.create_table(rules, 4, target_score=0, stake=10, seed=bytes(32))
+    options = table_pb2.TableOptions(absent_after_turns=2)
+    await client.create_table(rules, 4, target_score=0, stake=10, seed=bytes(32), options=options)
     (sent,) = script.requests["CreateTable"]
+    assert sent.options == options
     assert sent.rule_set == HOUSE if rules is HOUSE else sent.rule_set_id == "classic"
     assert (sent.seats, sent.target_score, sent.stake, sent.seed) == (4, 0, 10, bytes(32))
     assert sent.HasField("target_score")
@@ -75,6 +80,7 @@ async def test_absent_options_are_not_sent(client: BuracoClient, script: Script)
     (sent,) = script.requests["CreateTable"]
     assert not sent.HasField("target_score")
     assert not sent.HasField("seed")
+    assert not sent.HasField("options")
 
 
 async def test_tables_come_page_after_page(client: BuracoClient, script: Script) -> None:

@@ -63,6 +63,8 @@ async def error_of(client: BuracoClient, script: Script, step: Step, timeout: fl
         (CODE.FAILED_PRECONDITION, "TABLE_NOT_PLAYING", TableRefused),
         (CODE.FAILED_PRECONDITION, "TOO_MANY_REVERSALS", TableRefused),
         (CODE.FAILED_PRECONDITION, "TABLE_FINISHED", TableRefused),
+        (CODE.FAILED_PRECONDITION, "AWAITING_CONFIRMATION", TableRefused),
+        (CODE.FAILED_PRECONDITION, "SCORE_NOT_SHOWN", TableRefused),
         (CODE.ABORTED, "REVISION_STALE", RevisionStale),
         (CODE.ALREADY_EXISTS, "REQUEST_ID_REUSED", RequestIdReused),
         (CODE.NOT_FOUND, "TABLE_UNKNOWN", TableUnknown),

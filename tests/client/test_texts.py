@@ -80,6 +80,14 @@ EVENTS = {
     "match_ended.draw": (event_pb2.MatchEnded(scores=[5, 5]), "The match ends in a draw, 5 : 5"),
     "seat_changed": (event_pb2.SeatChanged(seat=0, player_name="Dora"), "Dora sat down"),
     "seat_changed.left": (event_pb2.SeatChanged(seat=1), "Blaise left the table"),
+    "turn_timed_out": (event_pb2.TurnTimedOut(seat=1), "Blaise ran out of time"),
+    "turn_timed_out.absent": (
+        event_pb2.TurnTimedOut(seat=1, absent=True),
+        "Blaise ran out of time and is absent",
+    ),
+    "seat_returned": (event_pb2.SeatReturned(seat=1), "Blaise is back"),
+    "confirmation_awaited": (event_pb2.ConfirmationAwaited(deal_number=2), "The score of deal 2 is shown"),
+    "score_confirmed": (event_pb2.ScoreConfirmed(seat=1), "Blaise has seen the score"),
 }
 """For each text of an event, without its prefix: an event that it is shown for, and how."""
 

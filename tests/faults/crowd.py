@@ -20,6 +20,7 @@ from buraco_client.errors import BuracoError, from_rpc_error
 from buraco_codec.moves import move_from_pb
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_rules import Deal, DrawStock, Move, RuleSet, match_result, next_match
+from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.stored import parse_table
 from tests.faults.history import FINISHED, Call, Done, Entry, History, Refused, Sighting, find_problems
@@ -82,11 +83,18 @@ class Crowd:
         for channel in [channel for channels in self._channels for channel in channels]:
             await channel.close()
 
-    async def begin(self, rules: RuleSet, seats: int = 2, *, target: int = 0) -> Game:
+    async def begin(
+        self, rules: RuleSet, seats: int = 2, *, target: int = 0, options: table_pb2.TableOptions | None = None
+    ) -> Game:
         """Create a table and join all its seats, repeating calls that fail."""
         seed = self._rng.randbytes(32)
         creating = pb.CreateTableRequest(
-            rule_set=rule_set_to_pb(rules), seats=seats, target_score=target, seed=seed, request_id=new_id()
+            rule_set=rule_set_to_pb(rules),
+            seats=seats,
+            target_score=target,
+            seed=seed,
+            request_id=new_id(),
+            options=options,
         )
         table: table_pb2.Table = (await self._call_until_answered("CreateTable", creating)).table
         tokens = []
@@ -236,7 +244,9 @@ def _choose_moves(rng: random.Random, listed: pb.TableServiceListLegalMovesRespo
     return (move_from_pb(rng.choice(listed.moves)),)
 
 
-async def play_during(crowd: Crowd, fault: Awaitable[None]) -> list[tuple[Game, list[str]]]:
+async def play_during(
+    crowd: Crowd, fault: Awaitable[None], options: table_pb2.TableOptions | None = None
+) -> list[tuple[Game, list[str]]]:
     """Play tables of a few deals, one after the other, until the fault is over.
 
     Return each with its requests that were never carried out.
@@ -246,7 +256,7 @@ async def play_during(crowd: Crowd, fault: Awaitable[None]) -> list[tuple[Game, 
 
     async def play() -> None:
         while not stop.is_set():
-            games.append(game := await crowd.begin(short_rules(4), target=10_000))
+            games.append(game := await crowd.begin(short_rules(4), target=10_000, options=options))
             await crowd.play(game, 25)
 
     async with asyncio.TaskGroup() as tasks:
@@ -272,10 +282,7 @@ async def find_stored_problems(store_url: str, games: Sequence[tuple[Game, Seque
     for game, never_made in games:
         stored = await store.load(game.table_id)
         table = parse_table(stored.state, stored.revision)
-        entries = [
-            _entry(entry.revision, table_pb2.StoredEntry.FromString(entry.payload))
-            for entry in await store.read_log(game.table_id, game.history.start, 10_000)
-        ]
+        entries = await read_entries(store, game)
         deal = None if table.result else table.deal
         found += [
             f"{game.table_id}: {problem}"
@@ -285,8 +292,17 @@ async def find_stored_problems(store_url: str, games: Sequence[tuple[Game, Seque
     return found
 
 
+async def read_entries(store: Store, game: Game) -> list[Entry]:
+    """Return the log of a table from its first deal on."""
+    return [
+        _entry(entry.revision, table_pb2.StoredEntry.FromString(entry.payload))
+        for entry in await store.read_log(game.table_id, game.history.start, 10_000)
+    ]
+
+
 def _entry(revision: int, entry: table_pb2.StoredEntry) -> Entry:
-    return Entry(revision, tuple((made.seat, move_from_pb(made.move)) for made in entry.moves), entry.undo)
+    moves = tuple((made.seat, move_from_pb(made.move)) for made in entry.moves)
+    return Entry(revision, moves, entry.undo, any(event.HasField("turn_timed_out") for event in entry.events))
 
 
 def find_unlogged(replicas: Sequence[Replica], outcomes: Sequence[CallOutcome]) -> list[CallOutcome]:

@@ -14,6 +14,7 @@ from math import inf
 from typing import Final, NamedTuple
 
 from buraco_rules import Deal, IllegalMove, Move, Violation, apply_for, deal_problems, undo
+from buraco_service.tables.finishing import finish_turn
 
 STALE: Final = "REVISION_STALE"
 FINISHED: Final = "TABLE_FINISHED"
@@ -62,6 +63,8 @@ class Entry(NamedTuple):
     moves: tuple[tuple[int, Move], ...] = ()
     """Each with its seat."""
     undo: bool = False
+    timed_out: bool = False
+    """The clock finished the turn: no call asked for it."""
 
 
 @dataclass(slots=True)
@@ -96,8 +99,12 @@ class _Model:
             if entry.revision != expected:
                 self.broken.append(f"revision {entry.revision} is in the log in place of {expected}")
                 return
+            before = self.deals[-1]
+            if entry.timed_out and (before is None or [move for _, move in entry.moves] != finish_turn(before)):
+                self.broken.append(f"revision {entry.revision} is not how the clock finishes the turn")
+                return
             try:
-                after = _after(self.deals[-1], entry)
+                after = _after(before, entry)
             except IllegalMove as illegal:
                 self.broken.append(f"revision {entry.revision} holds an illegal move: {illegal}")
                 return
@@ -140,7 +147,8 @@ def find_problems(
     if found:
         return found
     unknown = [tries for request_id, tries in requests.items() if _is_open(tries) and request_id not in never_made]
-    left = [entry for entry in entries if (entry.moves or entry.undo) and entry.revision not in spans]
+    called = [entry for entry in entries if (entry.moves or entry.undo) and not entry.timed_out]
+    left = [entry for entry in called if entry.revision not in spans]
     found = list(_unacknowledged_problems(left, unknown, spans))
     if found:
         return found
@@ -236,6 +244,8 @@ def _unacknowledged_problems(
 def _fits(entry: Entry, call: Call) -> bool:
     """Return True if the call can have made the entry."""
     if call.revision not in (None, entry.revision - 1):
+        return False
+    if entry.timed_out:
         return False
     return entry.moves == tuple((call.seat, move) for move in call.moves) and entry.undo is not bool(call.moves)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from buraco_rules import Deal, DrawStock, match_result, next_match, undo
+from buraco_service.tables.finishing import finish_turn
 from tests.faults.history import FINISHED, STALE, Call, Done, Entry, History, Refused, Sighting, find_problems
 from tests.service.scripts import Step, after_moves, dealt, plain_turns, played, short_rules, steps_to
 
@@ -283,3 +284,33 @@ def test_untrue_refusals() -> None:
         story = Story()
         story.repeat(4, request_id="untrue", moves=(DrawStock(),), answer=answer, **changes)
         assert story.problems().startswith(f"request untrue was refused for {answer.reason}"), answer
+
+
+# ---- the clock ----
+
+
+def test_turn_that_the_clock_finished() -> None:
+    """A turn that the clock finished needs no call; it is a problem if the clock played anything else."""
+    story = Story()
+    seat = story.turns[5].seat
+    before = after_moves(story.first, [move for turn in story.turns[:5] for move in turn.moves])
+    moves = finish_turn(before)
+    story.history.calls.pop()
+    story.entries[5] = Entry(9, tuple((seat, move) for move in moves), timed_out=True)
+    story.stored = after_moves(before, moves)
+    assert story.problems() == ""
+    story.entries[5] = story.entries[5]._replace(timed_out=False)
+    assert story.problems() == "nobody can have made revision 9"
+    story.entries[5] = story.entries[5]._replace(moves=story.entries[5].moves[:1], timed_out=True)
+    assert story.problems() == "revision 9 is not how the clock finishes the turn"
+
+
+def test_acknowledged_move_in_the_place_of_the_clocks() -> None:
+    """A revision that the clock made is no player's, whatever the player was told."""
+    story = Story()
+    before = after_moves(story.first, [move for turn in story.turns[:5] for move in turn.moves])
+    moves = tuple(finish_turn(before))
+    story.entries[5] = Entry(9, tuple((story.turns[5].seat, move) for move in moves), timed_out=True)
+    story.change(9, moves=moves)
+    story.stored = after_moves(before, moves)
+    assert story.problems() == "revision 9 is not what request 9 asked for"

@@ -7,7 +7,7 @@ import dataclasses
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -28,6 +28,7 @@ from buraco_service.serving.protection import Protection
 from buraco_service.serving.server import BuracoServer
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
+from buraco_service.tables.deadlines import Deadlines
 from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import parse_table
 
@@ -54,6 +55,8 @@ class Replica(NamedTuple):
     settings: Settings
     channel: grpc.aio.Channel
     tables: pb_grpc.TableServiceStub
+    deadlines: Deadlines
+    """What carries out due times; here only when a test calls it."""
 
     async def table(self, table_id: str) -> TableValue:
         """The truth: the table as it is stored."""
@@ -77,11 +80,15 @@ def connection(address: str, credentials: grpc.ChannelCredentials | None = None)
 
 @contextlib.asynccontextmanager
 async def serving(
-    place: Path | str, *, credentials: grpc.ChannelCredentials | None = None, **changes: Any
+    place: Path | str,
+    *,
+    credentials: grpc.ChannelCredentials | None = None,
+    clock: Callable[[], float] = time.time,
+    **changes: Any,
 ) -> AsyncIterator[Replica]:
     """A replica that keeps its tables in a file, or where a URL says.
 
-    `changes` are settings; `credentials` the client's, for TLS.
+    `changes` are settings; `credentials` the client's, for TLS; `clock` gives the time of its tables.
     """
     plain = Settings(
         port=0,
@@ -97,14 +104,14 @@ async def serving(
     protection = Protection(settings)
     tokens = protection.tokens
     store = await open_store(settings.store)
-    application = compose(settings, metrics, store, protection)
+    application = compose(settings, metrics, store, protection, clock=clock)
     server = BuracoServer(settings, metrics, store, application.services, application.on_drain, protection)
     await server.start()
     assert server.address is not None
     try:
         async with connection(server.address, credentials) as channel:
             stub = pb_grpc.TableServiceStub(channel)
-            yield Replica(server, store, metrics, tokens, settings, channel, stub)
+            yield Replica(server, store, metrics, tokens, settings, channel, stub, application.deadlines)
     finally:
         await server.stop()
 
@@ -159,6 +166,13 @@ class Player(NamedTuple):
         """LeaveTable."""
         request = pb.LeaveTableRequest(table_id=self.table_id, request_id=request_id or new_id())
         return await self.replica.tables.LeaveTable(request, metadata=self.metadata, timeout=PATIENCE)
+
+    async def confirm(self, deal_number: int, request_id: str | None = None) -> pb.ConfirmScoreResponse:
+        """ConfirmScore."""
+        request = pb.ConfirmScoreRequest(
+            table_id=self.table_id, deal_number=deal_number, request_id=request_id or new_id()
+        )
+        return await self.replica.tables.ConfirmScore(request, metadata=self.metadata, timeout=PATIENCE)
 
     async def look(self) -> pb.TableServiceGetViewResponse:
         """GetView from the seat."""

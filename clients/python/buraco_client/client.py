@@ -109,6 +109,7 @@ class BuracoClient:
         target_score: int | None = None,
         stake: int = 0,
         seed: bytes | None = None,
+        options: table_pb2.TableOptions | None = None,
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> table_pb2.Table:
@@ -118,7 +119,7 @@ class BuracoClient:
 
         `target_score`: 0 plays one deal; default: the usual one of the rule set. `stake`: credits that each player
         stakes. `seed`: 32 bytes that make the match reproducible and its cards known to the creator, which the table
-        shows; default: random.
+        shows; default: random. `options`: a clock, and a time to confirm scores; default: neither.
         """
         request = table_service_pb2.CreateTableRequest(
             seats=seats,
@@ -126,6 +127,7 @@ class BuracoClient:
             stake=stake,
             seed=seed,
             request_id=request_id or new_request_id(),
+            options=options,
         )
         set_rules(request, rules)
         return (await self._call(self._tables.CreateTable, request, timeout=timeout)).table

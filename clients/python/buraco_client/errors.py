@@ -85,7 +85,7 @@ class RuleBroken(BuracoError):
 
 class TableRefused(BuracoError):
     """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, ALREADY_SEATED, TABLE_NOT_PLAYING,
-    TABLE_FINISHED or TOO_MANY_REVERSALS.
+    TABLE_FINISHED, TOO_MANY_REVERSALS, AWAITING_CONFIRMATION or SCORE_NOT_SHOWN.
     """
 
 
@@ -144,6 +144,8 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "TABLE_NOT_PLAYING": TableRefused,
     "TOO_MANY_REVERSALS": TableRefused,
     "TABLE_FINISHED": TableRefused,
+    "AWAITING_CONFIRMATION": TableRefused,
+    "SCORE_NOT_SHOWN": TableRefused,
     "REVISION_STALE": RevisionStale,
     "REQUEST_ID_REUSED": RequestIdReused,
     "TABLE_UNKNOWN": TableUnknown,

@@ -138,6 +138,21 @@ class Seat:
         request = table_service_pb2.LeaveTableRequest(table_id=self.table_id, request_id=request_id or new_request_id())
         return (await self._call(self._tables.LeaveTable, request, timeout)).table
 
+    async def confirm_score(
+        self, deal_number: int, *, request_id: str | None = None, timeout: float | None = None
+    ) -> table_pb2.Table:
+        """Confirm the score of a deal that is shown before the next one, and return the table.
+
+            await seat.confirm_score(deal_number=1)
+
+        The next deal is dealt when all players have confirmed. Confirming twice changes nothing. Raise TableRefused if
+        that score is not shown: the deal is not over, or the match went on.
+        """
+        request = table_service_pb2.ConfirmScoreRequest(
+            table_id=self.table_id, deal_number=deal_number, request_id=request_id or new_request_id()
+        )
+        return (await self._call(self._tables.ConfirmScore, request, timeout)).table
+
     def watch(self, *, after_revision: int | None = None) -> Watch:
         """Return what happens at the table as the seat may see it; see `Watch`.
 

@@ -193,4 +193,5 @@ _VARIANTS: Final[dict[str, Callable[[Any], str]]] = {
     "deal_ended": lambda ended: _names(deal_pb2.Ending, ended.ending)[1],
     "match_ended": lambda ended: "" if ended.HasField("winner") else "draw",
     "seat_changed": lambda changed: "" if changed.player_name else "left",
+    "turn_timed_out": lambda timed_out: "absent" if timed_out.absent else "",
 }

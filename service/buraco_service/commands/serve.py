@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,7 @@ from buraco_service.stores.base import Store, StoreError
 from buraco_service.stores.instrumented import InstrumentedStore, TracingObserver
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.counting import count_tables
+from buraco_service.tables.deadlines import Deadlines
 from buraco_service.tables.expiry import expire_tables
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
@@ -44,17 +46,25 @@ _CRASH_GRACE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """The services by full name, and what the server calls before it stops."""
+    """The services by full name, what the server calls before it stops, and what carries out due times."""
 
     services: Mapping[str, Register]
     on_drain: tuple[OnDrain, ...]
+    deadlines: Deadlines
 
 
-def compose(settings: Settings, metrics: Metrics, store: Store, protection: Protection) -> Application:
+def compose(
+    settings: Settings,
+    metrics: Metrics,
+    store: Store,
+    protection: Protection,
+    *,
+    clock: Callable[[], float] = time.time,
+) -> Application:
     """Build the services. Nothing else in the program knows them all."""
     rules = RulesServicer(metrics)
     owned, ttl = settings.max_key_tables, settings.table_ttl
-    tables = Tables(store, protection.tokens, metrics, max_owned=owned, table_ttl=ttl)
+    tables = Tables(store, protection.tokens, metrics, clock=clock, max_owned=owned, table_ttl=ttl)
     feeds = Feeds(tables, heartbeat=settings.heartbeat, max_age=settings.max_stream_age)
     table = TableServicer(tables, feeds, protection.players)
     return Application(
@@ -63,6 +73,7 @@ def compose(settings: Settings, metrics: Metrics, store: Store, protection: Prot
             "buraco.v1.TableService": partial(table_service_pb2_grpc.add_TableServiceServicer_to_server, table),
         },
         on_drain=(feeds.drain,),
+        deadlines=Deadlines(tables, metrics, tolerance=settings.clock_tolerance),
     )
 
 
@@ -145,6 +156,7 @@ async def _run(settings: Settings, link: WorkerLink | None) -> None:
     chores = [
         asyncio.create_task(expire_tables(store, settings.table_ttl)),
         asyncio.create_task(count_tables(metrics, store)),
+        asyncio.create_task(application.deadlines.run()),
     ]
     crash: BaseException | None = None
     try:

@@ -161,6 +161,11 @@ class Settings:
         kinds.choice("plain", "hashed"),
         "Whether logs show table ids or a hash of them.",
     ] = "plain"
+    clock_tolerance: Annotated[
+        float,
+        kinds.seconds(0, 60),
+        "Time by which the clocks of replicas may differ: what is due at a table is carried out that much later.",
+    ] = 1.0
     table_ttl: Annotated[
         float,
         kinds.seconds(60, 315_360_000),

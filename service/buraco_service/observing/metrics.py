@@ -93,6 +93,8 @@ class Metrics:
         self._tables = counter("buraco_tables_created_total", "Tables created.", "rule_set")
         text = "Tables in the store, those of all replicas; counted once a minute."
         self._table_count = gauge(STORED_TABLES, text, "state")
+        text = "Turns that the clock ended, and deals that it dealt because a score was not confirmed."
+        self._due = counter("buraco_due_total", text, "kind")
         self._refusals = counter("buraco_refusals_total", "Calls refused, by reason and limit.", "reason", "limit")
         self._unsent = gauge("buraco_unsent_messages", "Calls open now whose message has not arrived.")
         self._watches = gauge("buraco_watches", "Streams that watch or play a table now.")
@@ -154,6 +156,10 @@ class Metrics:
     def count_created_table(self, rule_set: str) -> None:
         """Count a table that was created."""
         self._tables.add(self._label_of(rule_set))
+
+    def count_due(self, kind: Literal["turn", "confirmation"]) -> None:
+        """Count what was due at a table and was carried out here."""
+        self._due.add(kind)
 
     def set_stored_tables(self, counts: Mapping[str, int]) -> None:
         """Set how many tables of each state the store holds now; an empty mapping removes all series, as not known."""

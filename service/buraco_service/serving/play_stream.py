@@ -8,9 +8,8 @@ import grpc
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco_codec.moves import move_bytes, moves_from_pb
-from buraco_codec.views import view_bytes
 from buraco_codec.wire import Fields
-from buraco_rules import Move, view_of
+from buraco_rules import Move
 from buraco_service import errors
 from buraco_service.access.admission import charge_request
 from buraco_service.access.seat_tokens import SeatClaims
@@ -19,6 +18,7 @@ from buraco_service.tables.changes import RuleBroken
 from buraco_service.tables.entries import serialise_events
 from buraco_service.tables.feed import UPDATE, Feed, Feeds
 from buraco_service.tables.repository import Accepted
+from buraco_service.tables.stored_timing import table_view_bytes
 from buraco_service.tables.tables import Tables
 
 _ANSWER: Final = Fields(pb.PlayAnswer)
@@ -177,7 +177,7 @@ class PlayStream:
         if not moves:
             return
         self._turn_sent_at = revision
-        view = _TURN.view(view_bytes(view_of(table.deal, self._claims.seat, moves)))
+        view = _TURN.view(table_view_bytes(table, self._claims.seat, self._tables.clock(), moves))
         listed = [_TURN.moves(move_bytes(move)) for move in moves]
         await self._send([UPDATE.turn(b"".join([_TURN.revision(revision), view, *listed]))])
 

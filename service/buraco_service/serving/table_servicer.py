@@ -11,9 +11,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc
 from buraco_codec.moves import move_bytes, moves_from_pb
-from buraco_codec.views import view_to_pb
 from buraco_codec.wire import Fields
-from buraco_rules import SEED_BYTES, Move, view_of
+from buraco_rules import SEED_BYTES, Move
 from buraco_service import errors
 from buraco_service.access.admission import current_caller
 from buraco_service.access.player_tokens import Player, PlayerTokenMissing, PlayerTokens
@@ -29,11 +28,14 @@ from buraco_service.requests import (
 )
 from buraco_service.serving.play_stream import PlayStream
 from buraco_service.serving.player_names import normalise_player_name
+from buraco_service.serving.table_options import read_options
+from buraco_service.tables import deadlines
 from buraco_service.tables.changes import verify_seat
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.players import list_tables_of
 from buraco_service.tables.state import TableState
 from buraco_service.tables.stored import table_to_pb
+from buraco_service.tables.stored_timing import table_view_bytes
 from buraco_service.tables.tables import Tables
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -68,6 +70,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         given = request.HasField("seed")
         problems.check("seed", not given or len(request.seed) == SEED_BYTES, f"{SEED_BYTES} bytes")
         request_id = read_request_id(request.request_id, problems)
+        options = read_options(request.options, problems)
         if rules is None or problems:
             raise problems.error()
         target = rules.usual_targets[0] if rules.usual_targets else 0
@@ -80,6 +83,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             seeded_by_creator=given,
             request_id=request_id,
             owner=current_caller(),
+            options=options,
         )
 
     async def GetTable(self, request: pb.GetTableRequest, context: Context) -> pb.GetTableResponse:
@@ -153,8 +157,10 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         claims = self._claims(context)
         table = await self._repository.get(table_id)
         seat = None if claims is None else verify_seat(table, claims)
-        view = None if table.deal is None else view_to_pb(view_of(table.deal, seat))
-        return pb.TableServiceGetViewResponse(revision=table.revision, view=view)
+        answer = pb.TableServiceGetViewResponse(revision=table.revision)
+        if table.deal is not None:
+            answer.view.MergeFromString(table_view_bytes(table, seat, self._tables.clock()))
+        return answer
 
     # Answers that are stored or put together as bytes, and messages of the streams, are returned as bytes.
     async def ListLegalMoves(  # type: ignore[override]
@@ -192,6 +198,16 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             table_id, self._seat_claims(context), revision, request_id, with_view=True
         )
         return accepted.answer
+
+    async def ConfirmScore(self, request: pb.ConfirmScoreRequest, context: Context) -> pb.ConfirmScoreResponse:
+        """See the contract."""
+        problems = RequestProblems()
+        request_id = read_request_id(request.request_id, problems)
+        table_id = read_table_id(request.table_id, problems)
+        problems.check("deal_number", request.deal_number > 0, "the number of the deal whose score is shown")
+        problems.raise_if_any()
+        claims = self._seat_claims(context)
+        return await deadlines.confirm(self._tables, table_id, claims, request.deal_number, request_id)
 
     async def WatchTable(  # type: ignore[override]
         self, request: pb.WatchTableRequest, context: Context

@@ -38,7 +38,33 @@ class SeatChanged(NamedTuple):
     player_id: str = ""
 
 
-TableEvent: TypeAlias = Event | SeatChanged
+class TurnTimedOut(NamedTuple):
+    """The clock ran out for a seat, and the turn is finished for it."""
+
+    seat: int
+    absent: bool
+    """The seat is absent now."""
+
+
+class ConfirmationAwaited(NamedTuple):
+    """The score of a deal is shown before the next deal is dealt."""
+
+    deal_number: int
+
+
+class ScoreConfirmed(NamedTuple):
+    """A player confirmed the score that is shown."""
+
+    seat: int
+
+
+class SeatReturned(NamedTuple):
+    """The player of an absent seat is there again."""
+
+    seat: int
+
+
+TableEvent: TypeAlias = Event | SeatChanged | TurnTimedOut | ConfirmationAwaited | ScoreConfirmed | SeatReturned
 """What happened at a table, hidden cards included."""
 
 
@@ -132,9 +158,9 @@ def leave(table: TableValue, seat: int, now: float) -> Change:
 
 
 def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> Change:
-    """Apply moves of one seat, all or none. The next deal follows at once on one that ends.
+    """Apply moves of one seat, all or none. The next deal follows on one that ends, unless its score is shown first.
 
-    Raise RuleBroken, TABLE_FINISHED, TABLE_NOT_PLAYING or TOO_MANY_REVERSALS.
+    Raise RuleBroken, TABLE_FINISHED, TABLE_NOT_PLAYING, AWAITING_CONFIRMATION or TOO_MANY_REVERSALS.
     """
     deal = running_deal(table)
     events: list[TableEvent] = []
@@ -155,10 +181,17 @@ def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> C
     last = events[-1]
     if isinstance(last, MatchEnded):
         after = after._replace(state=TableState.FINISHED, result=MatchResult(last.winner, last.scores))
+    elif table.options.confirmation_time:
+        events.append(ConfirmationAwaited(deal.match.deal_number))
     else:
-        after, dealt = _deal(after, next_match(deal))
+        after, dealt = deal_next(after, deal)
         events.append(dealt)
     return Change(after, seat, events, applied, ended=deal)
+
+
+def deal_next(table: TableValue, ended: Deal) -> tuple[TableValue, Dealt]:
+    """Return the table with the deal that follows one that has ended, dealt by the table's newest revision."""
+    return _deal(table, next_match(ended))
 
 
 def undo_move(table: TableValue, seat: int, now: float) -> Change:
@@ -174,10 +207,15 @@ def undo_move(table: TableValue, seat: int, now: float) -> Change:
 
 
 def running_deal(table: TableValue) -> Deal:
-    """Return the deal that is being played. Raise TABLE_FINISHED or TABLE_NOT_PLAYING if there is none."""
+    """Return the deal that is being played.
+
+    Raise TABLE_FINISHED, TABLE_NOT_PLAYING or AWAITING_CONFIRMATION if there is none.
+    """
     _check_unfinished(table)
     if table.deal is None:
         raise errors.failed_precondition("TABLE_NOT_PLAYING", "the match starts when every seat is taken")
+    if table.deal.ending:
+        raise errors.failed_precondition("AWAITING_CONFIRMATION", "the next deal waits until the score is confirmed")
     return table.deal
 
 

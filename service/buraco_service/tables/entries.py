@@ -16,11 +16,27 @@ from buraco_codec.wire import Fields
 from buraco_rules import commitment
 from buraco_rules.events import DealEnded, Dealt, MatchEnded
 from buraco_service import errors
-from buraco_service.tables.changes import Change, SeatChanged, TableEvent
+from buraco_service.tables.changes import (
+    Change,
+    ConfirmationAwaited,
+    ScoreConfirmed,
+    SeatChanged,
+    SeatReturned,
+    TableEvent,
+    TurnTimedOut,
+)
 
 _ENTRY: Final = Fields(table_pb2.StoredEntry)
 _SEAT_MOVE: Final = Fields(move_pb2.SeatMove)
 _EVENTS: Final = Fields(table_pb2.Events)
+_OWN_KINDS: Final = {
+    SeatChanged: "seat_changed",
+    TurnTimedOut: "turn_timed_out",
+    ConfirmationAwaited: "confirmation_awaited",
+    ScoreConfirmed: "score_confirmed",
+    SeatReturned: "seat_returned",
+}
+"""Events that the rules do not know: the field of the message that holds each."""
 
 
 class Entry(NamedTuple):
@@ -70,8 +86,11 @@ def serialise_events(revision: int, events: Iterable[bytes]) -> bytes:
 
 
 def _serialise_event(event: TableEvent, change: Change) -> bytes:
-    if isinstance(event, SeatChanged):
-        return event_pb2.Event(seat_changed=event_pb2.SeatChanged(**event._asdict())).SerializeToString()
+    if isinstance(event, (SeatChanged, TurnTimedOut, ConfirmationAwaited, ScoreConfirmed, SeatReturned)):
+        message = event_pb2.Event()
+        content = getattr(event_pb2, type(event).__name__)(**event._asdict())
+        getattr(message, _OWN_KINDS[type(event)]).CopyFrom(content)
+        return message.SerializeToString()
     serialised = event_bytes(event)
     if not isinstance(event, (Dealt, DealEnded, MatchEnded)):
         return serialised

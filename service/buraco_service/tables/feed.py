@@ -8,9 +8,7 @@ from typing import Final
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco_codec.events import ends_match, seat_change
-from buraco_codec.views import view_bytes
 from buraco_codec.wire import Fields
-from buraco_rules import view_of
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.stores.base import HistoryGone, Subscription
@@ -18,7 +16,9 @@ from buraco_service.tables.changes import verify_seat
 from buraco_service.tables.entries import Entry, serialise_events
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
+from buraco_service.tables.stored_timing import table_view_bytes
 from buraco_service.tables.tables import Tables
+from buraco_service.tables.timing import come_back
 
 UPDATE: Final = Fields(pb.PlayTableResponse)
 """Makes the messages for a watcher. A WatchTableResponse has the same fields as far as it has them."""
@@ -60,6 +60,8 @@ class Feed:
         If these are no longer kept, it is HistoryGone and the state. Raise SEAT_NOT_YOURS or TABLE_NOT_FOUND.
         """
         table = await self._repository.get(self._table_id)
+        if self.seat is not None and table.is_absent(self.seat):
+            table = await self._come_back(table, self.seat)
         if after_revision is None:
             return [self._state_update(table)]
         self._verify_seat(table)
@@ -70,6 +72,13 @@ class Feed:
         # Nothing follows the end of a match, also for a watcher that resumes after it.
         self.is_over = self.is_over or table.state is TableState.FINISHED
         return updates
+
+    async def _come_back(self, table: TableValue, seat: int) -> TableValue:
+        """Return the table with the watcher's seat present again: who opens a stream is there."""
+        self._verify_seat(table)
+        now = self._tables.clock()
+        await self._repository.change_unasked(table.id, lambda table: come_back(table, seat, now), by_clock=False)
+        return await self._repository.get(table.id)
 
     async def catch_up(self, *, before: int | None = None, woken: bool = False) -> list[bytes]:
         """Return the changes since the last call, in order; those from the revision `before` on are left for later.
@@ -177,7 +186,7 @@ class Feed:
         self.is_over = table.state is TableState.FINISHED
         state = _STATE.table(table_to_pb(table).SerializeToString())
         if table.deal is not None:
-            state += _STATE.view(view_bytes(view_of(table.deal, self.seat)))
+            state += _STATE.view(table_view_bytes(table, self.seat, self._tables.clock()))
         return UPDATE.state(state)
 
     def _events_update(self, entry: Entry) -> bytes:

@@ -29,6 +29,7 @@ from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import make_record
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import parse_table, serialise_table
+from buraco_service.tables.timing import keep_time
 
 _ATTEMPTS: Final = 8
 _LOG_PAGE: Final = 256
@@ -155,9 +156,40 @@ class TableRepository:
                 table = newest
         raise errors.stale_revision(newest_revision if table is None else table.revision)
 
+    async def change_unasked(
+        self, table_id: str, decide: Callable[[TableValue], Change | None], *, by_clock: bool
+    ) -> Change | None:
+        """Commit a change that no request asks for, and return it; None if there is nothing to do.
+
+        That is decided again if another change comes first. Raise TABLE_NOT_FOUND or StoreError.
+        """
+        for _ in range(_ATTEMPTS):
+            table = await self.get(table_id)
+            change = decide(table)
+            if change is None:
+                break
+            try:
+                await self._commit(table, change, None, lambda *_: b"", by_clock=by_clock)
+            except RevisionConflict:
+                self._metrics.count_conflict()
+            except TableNotFound:
+                raise self._not_found(table_id) from None
+            else:
+                return change
+        return None
+
     async def _commit(
-        self, table: TableValue, change: Change, request: Request, answer: Callable[[Change, Entry], bytes]
+        self,
+        table: TableValue,
+        change: Change,
+        request: Request | None,
+        answer: Callable[[Change, Entry], bytes],
+        *,
+        by_clock: bool = False,
     ) -> Accepted:
+        """Commit a change. Without a request the answer is not stored."""
+        if table.options.is_timed:
+            change = keep_time(table, change, by_clock=by_clock)
         entry, after = make_entry(change), change.table
         state, log_entry, content = serialise_table(after), serialise_entry(entry, change), answer(change, entry)
         records: tuple[tuple[int, bytes], ...] = ()
@@ -175,10 +207,11 @@ class TableRepository:
                 status=after.state.status,
                 now=after.updated_at,
                 entry=log_entry,
-                request_id=request.id,
-                answer=request.bind(content),
+                request_id=None if request is None else request.id,
+                answer=content if request is None else request.bind(content),
                 records=records,
                 keep_log_after=keep_log_after,
+                due_at=after.due_at,
             )
         )
         self._recent.put(after, len(state), entry)

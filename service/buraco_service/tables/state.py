@@ -36,6 +36,45 @@ class Seat(NamedTuple):
     """Whose seat it is, by a player token; empty without one."""
 
 
+class TableOptions(NamedTuple):
+    """What the creator of a table chose. Times in seconds; 0 for none."""
+
+    turn_time: float = 0.0
+    reserve_time: float = 0.0
+    """Of each seat, for the whole match, on top of its turns' times."""
+    confirmation_time: float = 0.0
+    """How long the score of a deal is shown, unless all players confirm it before."""
+    absent_after_turns: int = 0
+    """Turns in a row that the clock finishes, after which a seat is absent."""
+
+    @property
+    def is_timed(self) -> bool:
+        """Return True if something becomes due at such a table."""
+        return bool(self.turn_time or self.confirmation_time)
+
+
+NO_OPTIONS: Final = TableOptions()
+
+
+class SeatTiming(NamedTuple):
+    """What the clock says of a seat."""
+
+    reserve: float
+    """Seconds left, in whole milliseconds."""
+    missed_turns: int = 0
+    """Turns in a row that the clock has finished."""
+    confirmed: bool = False
+    """Its player has confirmed the score that is shown."""
+
+
+class Timing(NamedTuple):
+    """The running turn, or the score that is shown, and what the clock says of each seat."""
+
+    began_at: float
+    """When the turn began, or the score was first shown."""
+    seats: tuple[SeatTiming, ...]
+
+
 class TableValue(NamedTuple):
     """A table. Times in seconds since the epoch."""
 
@@ -59,6 +98,9 @@ class TableValue(NamedTuple):
     revision: int = 1
     request_ids_bound_since: int = 0
     """The first revision by a version that binds request ids to their requests; 0 before there is one."""
+    options: TableOptions = NO_OPTIONS
+    timing: Timing | None = None
+    """Of a running match of a timed table."""
 
     def advanced(self, now: float, *, seats: tuple[Seat, ...] | None = None, deal: Deal | None = None) -> "TableValue":
         """Return the table at the next revision. Its time never runs backwards, even if the clocks of replicas differ.
@@ -82,12 +124,43 @@ class TableValue(NamedTuple):
             self.reversals,
             self.revision + 1,
             self.request_ids_bound_since or self.revision + 1,
+            self.options,
+            self.timing,
         )
 
     @property
     def entropies(self) -> tuple[bytes, ...]:
         """Return what the player of each seat added to the shuffles."""
         return tuple([seat.entropy for seat in self.seats])
+
+    @property
+    def due_at(self) -> float | None:
+        """Return when the clock ends the running turn or confirmation; None if it does not, or stands still."""
+        timing, deal = self.timing, self.deal
+        if timing is None or deal is None or self.is_deserted:
+            return None
+        if deal.ending:
+            return timing.began_at + self.options.confirmation_time
+        if not self.options.turn_time:
+            return None
+        return timing.began_at + self.options.turn_time + timing.seats[deal.seat_to_move].reserve
+
+    def is_absent(self, seat: int) -> bool:
+        """Return True if the clock has finished so many turns of a player that the seat counts as absent."""
+        limit, timing = self.options.absent_after_turns, self.timing
+        if not limit or timing is None or not self.seats[seat].token_id:
+            return False
+        return timing.seats[seat].missed_turns >= limit
+
+    @property
+    def is_deserted(self) -> bool:
+        """Return True if nobody is left for whom the clock could run: every seat is absent or free.
+
+        Without this a table that all have left would play on for ever, and never expire.
+        """
+        if not self.options.absent_after_turns:
+            return False
+        return not any([seat.token_id and not self.is_absent(number) for number, seat in enumerate(self.seats)])
 
     @property
     def payouts(self) -> tuple[int, ...]:

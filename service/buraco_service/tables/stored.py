@@ -3,7 +3,6 @@
 from typing import Final
 
 from google.protobuf.message import DecodeError
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from buraco.v1 import table_pb2
 from buraco_codec.caching import SERIALISED
@@ -14,7 +13,16 @@ from buraco_codec.snapshots import match_to_pb, snapshot_bytes
 from buraco_codec.wire import Fields
 from buraco_rules import MatchResult, RuleSet, commitment
 from buraco_service import errors
-from buraco_service.tables.state import Seat, TableState, TableValue
+from buraco_service.tables.state import Seat, TableOptions, TableState, TableValue
+from buraco_service.tables.stored_timing import (
+    from_timestamp,
+    options_from_pb,
+    options_to_pb,
+    put_timing,
+    timing_from_pb,
+    timing_to_pb,
+    to_timestamp,
+)
 
 _TABLE: Final = Fields(table_pb2.StoredTable)
 
@@ -36,14 +44,17 @@ def serialise_table(table: TableValue) -> bytes:
             table.master_seed,
             table.seeded_by_creator,
             table.request_ids_bound_since,
+            table.options,
         ),
-        _TABLE.updated_at(_timestamp(table.updated_at).SerializeToString()),
+        _TABLE.updated_at(to_timestamp(table.updated_at).SerializeToString()),
         _TABLE.state(table.state),
         _TABLE.deal_revision(table.deal_revision),
         _TABLE.reversals(table.reversals),
     ]
     if table.deal is not None:
         parts.append(_TABLE.snapshot(snapshot_bytes(table.deal, with_rules=False)))
+    if table.timing is not None:
+        parts.append(_TABLE.timing(timing_to_pb(table.timing).SerializeToString()))
     if table.result is not None:
         parts.append(_TABLE.result(_result_to_pb(table.result, table.payouts).SerializeToString()))
     return b"".join(parts)
@@ -60,6 +71,7 @@ def _settled_fields(
     master_seed: bytes,
     seeded_by_creator: bool,
     request_ids_bound_since: int,
+    options: TableOptions,
 ) -> bytes:
     """Return the fields of a StoredTable that moves do not change."""
     return table_pb2.StoredTable(
@@ -68,12 +80,12 @@ def _settled_fields(
         seat_count=len(seats),
         target_score=target_score,
         stake=stake,
-        created_at=_timestamp(created_at),
+        created_at=to_timestamp(created_at),
         seats=[
             table_pb2.StoredSeat(
                 player_name=seat.player_name,
                 token_id=seat.token_id,
-                joined_at=_timestamp(seat.joined_at),
+                joined_at=to_timestamp(seat.joined_at),
                 entropy=seat.entropy,
                 player_id=seat.player_id,
             )
@@ -82,6 +94,7 @@ def _settled_fields(
         master_seed=master_seed,
         seeded_by_creator=seeded_by_creator,
         request_ids_bound_since=request_ids_bound_since,
+        options=options_to_pb(options),
     ).SerializeToString()
 
 
@@ -105,13 +118,13 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             id=message.id,
             rules=rules,
             seats=tuple(
-                Seat(seat.player_name, seat.token_id, _seconds(seat.joined_at), seat.entropy, seat.player_id)
+                Seat(seat.player_name, seat.token_id, from_timestamp(seat.joined_at), seat.entropy, seat.player_id)
                 for seat in message.seats
             ),
             target_score=message.target_score,
             stake=message.stake,
-            created_at=_seconds(message.created_at),
-            updated_at=_seconds(message.updated_at),
+            created_at=from_timestamp(message.created_at),
+            updated_at=from_timestamp(message.updated_at),
             master_seed=message.master_seed,
             seeded_by_creator=message.seeded_by_creator,
             state=TableState(message.state),
@@ -121,6 +134,8 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             reversals=message.reversals,
             revision=revision,
             request_ids_bound_since=message.request_ids_bound_since,
+            options=options_from_pb(message.options),
+            timing=timing_from_pb(message.timing) if message.HasField("timing") else None,
         )
     except (DecodeError, ValueError) as error:
         raise CorruptTable("the stored bytes are no table") from error
@@ -140,8 +155,8 @@ def table_to_pb(table: TableValue) -> table_pb2.Table:
         ],
         target_score=table.target_score,
         stake=table.stake,
-        created_at=_timestamp(table.created_at),
-        updated_at=_timestamp(table.updated_at),
+        created_at=to_timestamp(table.created_at),
+        updated_at=to_timestamp(table.updated_at),
         commitment=commitment(table.server_seed(deal_number)),
         seeded_by_creator=table.seeded_by_creator,
     )
@@ -149,17 +164,9 @@ def table_to_pb(table: TableValue) -> table_pb2.Table:
         message.match.CopyFrom(match_to_pb(table.deal.match))
     if table.result is not None:
         message.result.CopyFrom(_result_to_pb(table.result, table.payouts))
+    put_timing(table, message)
     return message
 
 
 def _result_to_pb(result: MatchResult, payouts: tuple[int, ...]) -> table_pb2.MatchResult:
     return table_pb2.MatchResult(winner=result.winner, scores=result.scores, payouts=payouts)
-
-
-def _timestamp(seconds: float) -> Timestamp:
-    whole, micros = divmod(round(seconds * 1e6), 1_000_000)
-    return Timestamp(seconds=whole, nanos=micros * 1000)
-
-
-def _seconds(timestamp: Timestamp) -> float:
-    return timestamp.seconds + timestamp.nanos / 1e9

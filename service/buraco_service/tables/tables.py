@@ -12,9 +12,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_codec.moves import move_bytes
 from buraco_codec.rule_sets import rule_set_to_pb
-from buraco_codec.views import view_bytes
 from buraco_codec.wire import Fields
-from buraco_rules import Move, RuleSet, view_of
+from buraco_rules import Move, RuleSet
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.observing.metrics import Metrics
@@ -27,8 +26,9 @@ from buraco_service.tables.idempotency import Request, derive_table_id, serialis
 from buraco_service.tables.players import AlreadySeated
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.repository import Accepted, TableRepository
-from buraco_service.tables.state import Seat, TableState, TableValue
+from buraco_service.tables.state import NO_OPTIONS, Seat, TableOptions, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
+from buraco_service.tables.stored_timing import options_to_pb, table_view_bytes
 
 _RETRY_AFTER: Final = 10.0
 """Seconds after which an owner of too many tables may try again: until then one of them may be over."""
@@ -70,6 +70,7 @@ class Tables:
         seeded_by_creator: bool,
         request_id: str,
         owner: str | None = None,
+        options: TableOptions = NO_OPTIONS,
     ) -> table_service_pb2.CreateTableResponse:
         """Create a table that waits for players, or return the one that this request created before.
 
@@ -87,8 +88,12 @@ class Tables:
             master_seed=master_seed,
             seeded_by_creator=seeded_by_creator,
             request_ids_bound_since=1,
+            options=options,
         )
-        content = b"%d %d %d" % (seats, target_score, stake), master_seed if seeded_by_creator else b""
+        content = [b"%d %d %d" % (seats, target_score, stake), master_seed if seeded_by_creator else b""]
+        chosen = options_to_pb(options)
+        if chosen is not None:
+            content.append(chosen.SerializeToString(deterministic=True))
         request = Request.of("create", request_id, owner or "", rule_set_to_pb(rules).SerializeToString(), *content)
         answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table))
         first: StoredAnswer | None
@@ -263,5 +268,5 @@ def _submitted(change: Change, entry: Entry, *, with_view: bool) -> bytes:
     """Return the SubmitMovesResponse for the seat that made the change."""
     parts = [_SUBMITTED.revision(entry.revision), *map(_SUBMITTED.events, entry.redacted(change.seat))]
     if with_view and change.table.deal is not None:
-        parts.append(_SUBMITTED.view(view_bytes(view_of(change.table.deal, change.seat))))
+        parts.append(_SUBMITTED.view(table_view_bytes(change.table, change.seat, change.table.updated_at)))
     return b"".join(parts)

@@ -94,7 +94,7 @@ async def test_new_client_authority(tmp_path: Path, secrets: Mounted, log_stream
     authority, old, new = Authority(), Authority(), Authority()
     certificate, key = authority.pair()
     secrets.put(cert=certificate, key=key, ca=old.pem)
-    settings = {"tls": "mtls", "reload_interval": QUICKLY, "tls_client_ca_file": secrets.path("ca")}
+    settings: dict[str, Any] = {"tls": "mtls", "reload_interval": QUICKLY, "tls_client_ca_file": secrets.path("ca")}
     settings |= {"tls_cert_file": secrets.path("cert"), "tls_key_file": secrets.path("key")}
     async with serving(tmp_path / "tables.db", credentials=authority.trusting(old), **settings) as replica:
         assert not await reached(replica, authority.trusting(new))

@@ -21,6 +21,7 @@ from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.server import BuracoServer
 from buraco_service.serving.table_servicer import TableServicer
 from buraco_service.stores.urls import open_store
+from buraco_service.tables.deadlines import Deadlines
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.tables import Tables
 from tests.service.refusals import refused
@@ -270,7 +271,9 @@ async def test_token_that_expires_on_a_stream(tmp_path: Path) -> None:
     assert server.address is not None
     async with grpc.aio.insecure_channel(server.address) as channel:
         stub = pb_grpc.TableServiceStub(channel)
-        replica = Replica(server, store, metrics, tokens, settings, channel, stub)
+        replica = Replica(
+            *(server, store, metrics, tokens, settings, channel, stub), Deadlines(tables, metrics, tolerance=0.0)
+        )
         table_id = (await create(replica)).id
         turn = plain_turn(dealt())
         # The seat that does not begin is taken a minute before the other one: its token is the first to expire.

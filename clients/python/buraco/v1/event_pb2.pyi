@@ -423,7 +423,9 @@ Global___Undone: _TypeAlias = Undone  # noqa: Y015
 
 @_typing.final
 class DealEnded(_message.Message):
-    """The deal is over. Where the match goes on, the next deal is dealt in the same change: Dealt follows, and views are of that deal."""
+    """The deal is over. Where the match goes on, the next deal is dealt in the same change: Dealt follows, and views are of that deal.
+    At a table with a time to confirm scores ConfirmationAwaited follows instead.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -528,6 +530,96 @@ class SeatChanged(_message.Message):
 Global___SeatChanged: _TypeAlias = SeatChanged  # noqa: Y015
 
 @_typing.final
+class TurnTimedOut(_message.Message):
+    """The clock ran out, and the service finishes the turn: events of what it does follow."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    ABSENT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    absent: _builtins.bool
+    """The seat is absent now (TableOptions.absent_after_turns)."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        absent: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TurnTimedOut: _TypeAlias = TurnTimedOut  # noqa: Y015
+
+@_typing.final
+class ConfirmationAwaited(_message.Message):
+    """The score of a deal is shown: no move is made until Dealt follows, when all players have confirmed it or the table's time for
+    that is over.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAL_NUMBER_FIELD_NUMBER: _builtins.int
+    deal_number: _builtins.int
+    def __init__(
+        self,
+        *,
+        deal_number: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_number", b"deal_number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConfirmationAwaited: _TypeAlias = ConfirmationAwaited  # noqa: Y015
+
+@_typing.final
+class ScoreConfirmed(_message.Message):
+    """A player confirmed the score."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ScoreConfirmed: _TypeAlias = ScoreConfirmed  # noqa: Y015
+
+@_typing.final
+class SeatReturned(_message.Message):
+    """The player of an absent seat is there again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatReturned: _TypeAlias = SeatReturned  # noqa: Y015
+
+@_typing.final
 class Event(_message.Message):
     """What happened, redacted for the receiver: hidden cards are left out of it."""
 
@@ -549,6 +641,10 @@ class Event(_message.Message):
     DEAL_ENDED_FIELD_NUMBER: _builtins.int
     MATCH_ENDED_FIELD_NUMBER: _builtins.int
     SEAT_CHANGED_FIELD_NUMBER: _builtins.int
+    TURN_TIMED_OUT_FIELD_NUMBER: _builtins.int
+    CONFIRMATION_AWAITED_FIELD_NUMBER: _builtins.int
+    SCORE_CONFIRMED_FIELD_NUMBER: _builtins.int
+    SEAT_RETURNED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def dealt(self) -> Global___Dealt: ...
     @_builtins.property
@@ -581,6 +677,14 @@ class Event(_message.Message):
     def match_ended(self) -> Global___MatchEnded: ...
     @_builtins.property
     def seat_changed(self) -> Global___SeatChanged: ...
+    @_builtins.property
+    def turn_timed_out(self) -> Global___TurnTimedOut: ...
+    @_builtins.property
+    def confirmation_awaited(self) -> Global___ConfirmationAwaited: ...
+    @_builtins.property
+    def score_confirmed(self) -> Global___ScoreConfirmed: ...
+    @_builtins.property
+    def seat_returned(self) -> Global___SeatReturned: ...
     def __init__(
         self,
         *,
@@ -600,12 +704,16 @@ class Event(_message.Message):
         deal_ended: Global___DealEnded | None = ...,
         match_ended: Global___MatchEnded | None = ...,
         seat_changed: Global___SeatChanged | None = ...,
+        turn_timed_out: Global___TurnTimedOut | None = ...,
+        confirmation_awaited: Global___ConfirmationAwaited | None = ...,
+        score_confirmed: Global___ScoreConfirmed | None = ...,
+        seat_returned: Global___SeatReturned | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "seat_changed", b"seat_changed", "took_pile", b"took_pile", "took_rest", b"took_rest", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["confirmation_awaited", b"confirmation_awaited", "deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "score_confirmed", b"score_confirmed", "seat_changed", b"seat_changed", "seat_returned", b"seat_returned", "took_pile", b"took_pile", "took_rest", b"took_rest", "turn_timed_out", b"turn_timed_out", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "seat_changed", b"seat_changed", "took_pile", b"took_pile", "took_rest", b"took_rest", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["confirmation_awaited", b"confirmation_awaited", "deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "score_confirmed", b"score_confirmed", "seat_changed", b"seat_changed", "seat_returned", b"seat_returned", "took_pile", b"took_pile", "took_rest", b"took_rest", "turn_timed_out", b"turn_timed_out", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["dealt", "drew", "took_pile", "took_rest", "melded", "laid_off", "wild_moved", "discarded", "pot_taken", "pots_joined", "opened", "opening_failed", "undone", "deal_ended", "match_ended", "seat_changed"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["dealt", "drew", "took_pile", "took_rest", "melded", "laid_off", "wild_moved", "discarded", "pot_taken", "pots_joined", "opened", "opening_failed", "undone", "deal_ended", "match_ended", "seat_changed", "turn_timed_out", "confirmation_awaited", "score_confirmed", "seat_returned"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

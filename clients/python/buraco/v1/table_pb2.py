@@ -27,34 +27,45 @@ from buraco.v1 import event_pb2 as buraco_dot_v1_dot_event__pb2
 from buraco.v1 import move_pb2 as buraco_dot_v1_dot_move__pb2
 from buraco.v1 import rule_set_pb2 as buraco_dot_v1_dot_rule__set__pb2
 from buraco.v1 import score_pb2 as buraco_dot_v1_dot_score__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x62uraco/v1/table.proto\x12\tburaco.v1\x1a\x14\x62uraco/v1/deal.proto\x1a\x15\x62uraco/v1/event.proto\x1a\x14\x62uraco/v1/move.proto\x1a\x18\x62uraco/v1/rule_set.proto\x1a\x15\x62uraco/v1/score.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"A\n\tTableSeat\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x13\n\x0bplayer_name\x18\x02 \x01(\t\x12\x11\n\tplayer_id\x18\x03 \x01(\t\"N\n\x0bMatchResult\x12\x13\n\x06winner\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06scores\x18\x02 \x03(\x11\x12\x0f\n\x07payouts\x18\x03 \x03(\x12\x42\t\n\x07_winner\"\x93\x03\n\x05Table\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12$\n\x05state\x18\x03 \x01(\x0e\x32\x15.buraco.v1.TableState\x12$\n\x08rule_set\x18\x04 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12#\n\x05seats\x18\x05 \x03(\x0b\x32\x14.buraco.v1.TableSeat\x12\x14\n\x0ctarget_score\x18\x06 \x01(\r\x12\r\n\x05stake\x18\x07 \x01(\x04\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1f\n\x05match\x18\n \x01(\x0b\x32\x10.buraco.v1.Match\x12\x12\n\ncommitment\x18\x0b \x01(\x0c\x12\x19\n\x11seeded_by_creator\x18\x0c \x01(\x08\x12&\n\x06result\x18\r \x01(\x0b\x32\x16.buraco.v1.MatchResult\"\xad\x02\n\nDealRecord\x12\x13\n\x0b\x64\x65\x61l_number\x18\x01 \x01(\r\x12$\n\x08rule_set\x18\x02 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12\r\n\x05seats\x18\x03 \x01(\r\x12\x1f\n\x05match\x18\x04 \x01(\x0b\x32\x10.buraco.v1.Match\x12\x13\n\x0bserver_seed\x18\x05 \x01(\x0c\x12\x11\n\tentropies\x18\x06 \x03(\x0c\x12\x0c\n\x04seed\x18\x07 \x01(\x0c\x12\x12\n\ncommitment\x18\x08 \x01(\x0c\x12\"\n\x05moves\x18\t \x03(\x0b\x32\x13.buraco.v1.SeatMove\x12!\n\x06\x65nding\x18\n \x01(\x0e\x32\x11.buraco.v1.Ending\x12#\n\x05score\x18\x0b \x01(\x0b\x32\x14.buraco.v1.DealScore\"<\n\x06\x45vents\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12 \n\x06\x65vents\x18\x02 \x03(\x0b\x32\x10.buraco.v1.Event\"\xee\x03\n\x0bStoredTable\x12\n\n\x02id\x18\x01 \x01(\t\x12$\n\x08rule_set\x18\x02 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12\x12\n\nseat_count\x18\x03 \x01(\r\x12\x14\n\x0ctarget_score\x18\x04 \x01(\r\x12\r\n\x05stake\x18\x05 \x01(\x04\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x05state\x18\x08 \x01(\x0e\x32\x15.buraco.v1.TableState\x12$\n\x05seats\x18\t \x03(\x0b\x32\x15.buraco.v1.StoredSeat\x12\x13\n\x0bmaster_seed\x18\n \x01(\x0c\x12\x19\n\x11seeded_by_creator\x18\x0b \x01(\x08\x12%\n\x08snapshot\x18\x0c \x01(\x0b\x32\x13.buraco.v1.Snapshot\x12&\n\x06result\x18\r \x01(\x0b\x32\x16.buraco.v1.MatchResult\x12\x15\n\rdeal_revision\x18\x0e \x01(\x04\x12\x11\n\treversals\x18\x0f \x01(\r\x12\x1f\n\x17request_ids_bound_since\x18\x10 \x01(\x04\"\x86\x01\n\nStoredSeat\x12\x13\n\x0bplayer_name\x18\x01 \x01(\t\x12\x10\n\x08token_id\x18\x02 \x01(\t\x12-\n\tjoined_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x65ntropy\x18\x04 \x01(\x0c\x12\x11\n\tplayer_id\x18\x05 \x01(\t\"a\n\x0bStoredEntry\x12 \n\x06\x65vents\x18\x01 \x03(\x0b\x32\x10.buraco.v1.Event\x12\"\n\x05moves\x18\x02 \x03(\x0b\x32\x13.buraco.v1.SeatMove\x12\x0c\n\x04undo\x18\x03 \x01(\x08\"M\n\nStoredJoin\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x10\n\x08token_id\x18\x02 \x01(\t\x12\x1f\n\x05table\x18\x03 \x01(\x0b\x32\x10.buraco.v1.Table*u\n\nTableState\x12\x1b\n\x17TABLE_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13TABLE_STATE_WAITING\x10\x01\x12\x17\n\x13TABLE_STATE_PLAYING\x10\x02\x12\x18\n\x14TABLE_STATE_FINISHED\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x62uraco/v1/table.proto\x12\tburaco.v1\x1a\x14\x62uraco/v1/deal.proto\x1a\x15\x62uraco/v1/event.proto\x1a\x14\x62uraco/v1/move.proto\x1a\x18\x62uraco/v1/rule_set.proto\x1a\x15\x62uraco/v1/score.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xea\x01\n\x0cTableOptions\x12,\n\tturn_time\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x0creserve_time\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x34\n\x11\x63onfirmation_time\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x07\x61\x62sence\x18\n \x01(\x0e\x32\x18.buraco.v1.AbsencePolicy\x12\x1a\n\x12\x61\x62sent_after_turns\x18\x0b \x01(\r\"\x99\x01\n\x14\x41waitingConfirmation\x12\x13\n\x0b\x64\x65\x61l_number\x18\x01 \x01(\r\x12#\n\x05score\x18\x02 \x01(\x0b\x32\x14.buraco.v1.DealScore\x12\x17\n\x0f\x63onfirmed_seats\x18\x03 \x03(\r\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"Q\n\tTableSeat\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x13\n\x0bplayer_name\x18\x02 \x01(\t\x12\x11\n\tplayer_id\x18\x03 \x01(\t\x12\x0e\n\x06\x61\x62sent\x18\x08 \x01(\x08\"N\n\x0bMatchResult\x12\x13\n\x06winner\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06scores\x18\x02 \x03(\x11\x12\x0f\n\x07payouts\x18\x03 \x03(\x12\x42\t\n\x07_winner\"\xb2\x04\n\x05Table\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12$\n\x05state\x18\x03 \x01(\x0e\x32\x15.buraco.v1.TableState\x12$\n\x08rule_set\x18\x04 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12#\n\x05seats\x18\x05 \x03(\x0b\x32\x14.buraco.v1.TableSeat\x12\x14\n\x0ctarget_score\x18\x06 \x01(\r\x12\r\n\x05stake\x18\x07 \x01(\x04\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1f\n\x05match\x18\n \x01(\x0b\x32\x10.buraco.v1.Match\x12\x12\n\ncommitment\x18\x0b \x01(\x0c\x12\x19\n\x11seeded_by_creator\x18\x0c \x01(\x08\x12&\n\x06result\x18\r \x01(\x0b\x32\x16.buraco.v1.MatchResult\x12(\n\x07options\x18\x0e \x01(\x0b\x32\x17.buraco.v1.TableOptions\x12>\n\x15\x61waiting_confirmation\x18\x14 \x01(\x0b\x32\x1f.buraco.v1.AwaitingConfirmation\x12\x33\n\x0fturn_expires_at\x18\x15 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xad\x02\n\nDealRecord\x12\x13\n\x0b\x64\x65\x61l_number\x18\x01 \x01(\r\x12$\n\x08rule_set\x18\x02 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12\r\n\x05seats\x18\x03 \x01(\r\x12\x1f\n\x05match\x18\x04 \x01(\x0b\x32\x10.buraco.v1.Match\x12\x13\n\x0bserver_seed\x18\x05 \x01(\x0c\x12\x11\n\tentropies\x18\x06 \x03(\x0c\x12\x0c\n\x04seed\x18\x07 \x01(\x0c\x12\x12\n\ncommitment\x18\x08 \x01(\x0c\x12\"\n\x05moves\x18\t \x03(\x0b\x32\x13.buraco.v1.SeatMove\x12!\n\x06\x65nding\x18\n \x01(\x0e\x32\x11.buraco.v1.Ending\x12#\n\x05score\x18\x0b \x01(\x0b\x32\x14.buraco.v1.DealScore\"<\n\x06\x45vents\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12 \n\x06\x65vents\x18\x02 \x03(\x0b\x32\x10.buraco.v1.Event\"\xc1\x04\n\x0bStoredTable\x12\n\n\x02id\x18\x01 \x01(\t\x12$\n\x08rule_set\x18\x02 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12\x12\n\nseat_count\x18\x03 \x01(\r\x12\x14\n\x0ctarget_score\x18\x04 \x01(\r\x12\r\n\x05stake\x18\x05 \x01(\x04\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x05state\x18\x08 \x01(\x0e\x32\x15.buraco.v1.TableState\x12$\n\x05seats\x18\t \x03(\x0b\x32\x15.buraco.v1.StoredSeat\x12\x13\n\x0bmaster_seed\x18\n \x01(\x0c\x12\x19\n\x11seeded_by_creator\x18\x0b \x01(\x08\x12%\n\x08snapshot\x18\x0c \x01(\x0b\x32\x13.buraco.v1.Snapshot\x12&\n\x06result\x18\r \x01(\x0b\x32\x16.buraco.v1.MatchResult\x12\x15\n\rdeal_revision\x18\x0e \x01(\x04\x12\x11\n\treversals\x18\x0f \x01(\r\x12\x1f\n\x17request_ids_bound_since\x18\x10 \x01(\x04\x12(\n\x07options\x18\x11 \x01(\x0b\x32\x17.buraco.v1.TableOptions\x12\'\n\x06timing\x18\x14 \x01(\x0b\x32\x17.buraco.v1.StoredTiming\"h\n\x0cStoredTiming\x12,\n\x08\x62\x65gan_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x05seats\x18\x02 \x03(\x0b\x32\x1b.buraco.v1.StoredSeatTiming\"S\n\x10StoredSeatTiming\x12\x16\n\x0ereserve_millis\x18\x01 \x01(\x04\x12\x14\n\x0cmissed_turns\x18\x02 \x01(\r\x12\x11\n\tconfirmed\x18\x03 \x01(\x08\"\x86\x01\n\nStoredSeat\x12\x13\n\x0bplayer_name\x18\x01 \x01(\t\x12\x10\n\x08token_id\x18\x02 \x01(\t\x12-\n\tjoined_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x65ntropy\x18\x04 \x01(\x0c\x12\x11\n\tplayer_id\x18\x05 \x01(\t\"a\n\x0bStoredEntry\x12 \n\x06\x65vents\x18\x01 \x03(\x0b\x32\x10.buraco.v1.Event\x12\"\n\x05moves\x18\x02 \x03(\x0b\x32\x13.buraco.v1.SeatMove\x12\x0c\n\x04undo\x18\x03 \x01(\x08\"M\n\nStoredJoin\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x10\n\x08token_id\x18\x02 \x01(\t\x12\x1f\n\x05table\x18\x03 \x01(\x0b\x32\x10.buraco.v1.Table*u\n\nTableState\x12\x1b\n\x17TABLE_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13TABLE_STATE_WAITING\x10\x01\x12\x17\n\x13TABLE_STATE_PLAYING\x10\x02\x12\x18\n\x14TABLE_STATE_FINISHED\x10\x03*H\n\rAbsencePolicy\x12\x1e\n\x1a\x41\x42SENCE_POLICY_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x42SENCE_POLICY_WAIT\x10\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'buraco.v1.table_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TABLESTATE']._serialized_start=1916
-  _globals['_TABLESTATE']._serialized_end=2033
-  _globals['_TABLESEAT']._serialized_start=185
-  _globals['_TABLESEAT']._serialized_end=250
-  _globals['_MATCHRESULT']._serialized_start=252
-  _globals['_MATCHRESULT']._serialized_end=330
-  _globals['_TABLE']._serialized_start=333
-  _globals['_TABLE']._serialized_end=736
-  _globals['_DEALRECORD']._serialized_start=739
-  _globals['_DEALRECORD']._serialized_end=1040
-  _globals['_EVENTS']._serialized_start=1042
-  _globals['_EVENTS']._serialized_end=1102
-  _globals['_STOREDTABLE']._serialized_start=1105
-  _globals['_STOREDTABLE']._serialized_end=1599
-  _globals['_STOREDSEAT']._serialized_start=1602
-  _globals['_STOREDSEAT']._serialized_end=1736
-  _globals['_STOREDENTRY']._serialized_start=1738
-  _globals['_STOREDENTRY']._serialized_end=1835
-  _globals['_STOREDJOIN']._serialized_start=1837
-  _globals['_STOREDJOIN']._serialized_end=1914
+  _globals['_TABLESTATE']._serialized_start=2790
+  _globals['_TABLESTATE']._serialized_end=2907
+  _globals['_ABSENCEPOLICY']._serialized_start=2909
+  _globals['_ABSENCEPOLICY']._serialized_end=2981
+  _globals['_TABLEOPTIONS']._serialized_start=218
+  _globals['_TABLEOPTIONS']._serialized_end=452
+  _globals['_AWAITINGCONFIRMATION']._serialized_start=455
+  _globals['_AWAITINGCONFIRMATION']._serialized_end=608
+  _globals['_TABLESEAT']._serialized_start=610
+  _globals['_TABLESEAT']._serialized_end=691
+  _globals['_MATCHRESULT']._serialized_start=693
+  _globals['_MATCHRESULT']._serialized_end=771
+  _globals['_TABLE']._serialized_start=774
+  _globals['_TABLE']._serialized_end=1336
+  _globals['_DEALRECORD']._serialized_start=1339
+  _globals['_DEALRECORD']._serialized_end=1640
+  _globals['_EVENTS']._serialized_start=1642
+  _globals['_EVENTS']._serialized_end=1702
+  _globals['_STOREDTABLE']._serialized_start=1705
+  _globals['_STOREDTABLE']._serialized_end=2282
+  _globals['_STOREDTIMING']._serialized_start=2284
+  _globals['_STOREDTIMING']._serialized_end=2388
+  _globals['_STOREDSEATTIMING']._serialized_start=2390
+  _globals['_STOREDSEATTIMING']._serialized_end=2473
+  _globals['_STOREDSEAT']._serialized_start=2476
+  _globals['_STOREDSEAT']._serialized_end=2610
+  _globals['_STOREDENTRY']._serialized_start=2612
+  _globals['_STOREDENTRY']._serialized_end=2709
+  _globals['_STOREDJOIN']._serialized_start=2711
+  _globals['_STOREDJOIN']._serialized_end=2788
 # @@protoc_insertion_point(module_scope)

@@ -10,6 +10,7 @@ from buraco.v1 import rule_set_pb2 as _rule_set_pb2
 from buraco.v1 import score_pb2 as _score_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -46,6 +47,117 @@ TABLE_STATE_PLAYING: TableState.ValueType  # 2
 TABLE_STATE_FINISHED: TableState.ValueType  # 3
 Global___TableState: _TypeAlias = TableState  # noqa: Y015
 
+class _AbsencePolicy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AbsencePolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AbsencePolicy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ABSENCE_POLICY_UNSPECIFIED: _AbsencePolicy.ValueType  # 0
+    ABSENCE_POLICY_WAIT: _AbsencePolicy.ValueType  # 1
+    """It stays the player's; the clock goes on finishing its turns."""
+
+class AbsencePolicy(_AbsencePolicy, metaclass=_AbsencePolicyEnumTypeWrapper):
+    """What happens to the seat of a player who is absent."""
+
+ABSENCE_POLICY_UNSPECIFIED: AbsencePolicy.ValueType  # 0
+ABSENCE_POLICY_WAIT: AbsencePolicy.ValueType  # 1
+"""It stays the player's; the clock goes on finishing its turns."""
+Global___AbsencePolicy: _TypeAlias = AbsencePolicy  # noqa: Y015
+
+@_typing.final
+class TableOptions(_message.Message):
+    """What the creator of a table may choose. Nothing chosen: no clock, and every deal follows the one before at once.
+
+    The clock: a turn may take `turn_time`; what it takes longer is taken from the seat's reserve. When both have run out, the
+    service finishes the turn: it draws from the stock, melds what a taken pile obliges to meld, and discards the card that counts
+    least, a 2 or a joker only if there is nothing else; an opening attempt that falls short fails by R11.2. Where no
+    card may be discarded it melds or lays off, as few cards as possible. The turn of a free seat is finished likewise.
+
+    A seat whose turns were finished that way a number of times in a row is absent, until its player plays, confirms a score, or opens
+    a stream with the seat's token. While no seat has a player who is there, the clock stands still; who comes back finds the whole
+    time of the turn.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TURN_TIME_FIELD_NUMBER: _builtins.int
+    RESERVE_TIME_FIELD_NUMBER: _builtins.int
+    CONFIRMATION_TIME_FIELD_NUMBER: _builtins.int
+    ABSENCE_FIELD_NUMBER: _builtins.int
+    ABSENT_AFTER_TURNS_FIELD_NUMBER: _builtins.int
+    absence: Global___AbsencePolicy.ValueType
+    """Only with a turn time; unspecified = WAIT."""
+    absent_after_turns: _builtins.int
+    """Turns in a row that the clock has finished, after which a seat is absent; at most 100, 0 = 3. Only with a turn time."""
+    @_builtins.property
+    def turn_time(self) -> _duration_pb2.Duration:
+        """0 = no clock; else 5 seconds to 24 hours, in whole milliseconds."""
+
+    @_builtins.property
+    def reserve_time(self) -> _duration_pb2.Duration:
+        """Of each seat, for the whole match: at most 24 hours, in whole milliseconds. Only with a turn time."""
+
+    @_builtins.property
+    def confirmation_time(self) -> _duration_pb2.Duration:
+        """How long the score of a deal is shown before the next one is dealt, unless all players have confirmed it before; at most 10
+        minutes, in whole milliseconds. 0 = the next deal at once.
+        """
+
+    def __init__(
+        self,
+        *,
+        turn_time: _duration_pb2.Duration | None = ...,
+        reserve_time: _duration_pb2.Duration | None = ...,
+        confirmation_time: _duration_pb2.Duration | None = ...,
+        absence: Global___AbsencePolicy.ValueType = ...,
+        absent_after_turns: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["confirmation_time", b"confirmation_time", "reserve_time", b"reserve_time", "turn_time", b"turn_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absence", b"absence", "absent_after_turns", b"absent_after_turns", "confirmation_time", b"confirmation_time", "reserve_time", b"reserve_time", "turn_time", b"turn_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TableOptions: _TypeAlias = TableOptions  # noqa: Y015
+
+@_typing.final
+class AwaitingConfirmation(_message.Message):
+    """The score of a deal is shown, and no move is made until the next deal is dealt."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAL_NUMBER_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    CONFIRMED_SEATS_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    deal_number: _builtins.int
+    @_builtins.property
+    def score(self) -> _score_pb2.DealScore: ...
+    @_builtins.property
+    def confirmed_seats(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Seats whose players have confirmed the score, in order."""
+
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When the next deal is dealt in any case, by the service's clock; absent while the clock stands still."""
+
+    def __init__(
+        self,
+        *,
+        deal_number: _builtins.int = ...,
+        score: _score_pb2.DealScore | None = ...,
+        confirmed_seats: _abc.Iterable[_builtins.int] | None = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "score", b"score"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["confirmed_seats", b"confirmed_seats", "deal_number", b"deal_number", "expires_at", b"expires_at", "score", b"score"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AwaitingConfirmation: _TypeAlias = AwaitingConfirmation  # noqa: Y015
+
 @_typing.final
 class TableSeat(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -53,21 +165,25 @@ class TableSeat(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     PLAYER_NAME_FIELD_NUMBER: _builtins.int
     PLAYER_ID_FIELD_NUMBER: _builtins.int
+    ABSENT_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     player_name: _builtins.str
     """Empty while the seat is free."""
     player_id: _builtins.str
     """Whose seat it is, by the player token it was taken with; empty without one."""
+    absent: _builtins.bool
+    """The clock has finished the last turns of the seat (TableOptions.absent_after_turns)."""
     def __init__(
         self,
         *,
         seat: _builtins.int = ...,
         player_name: _builtins.str = ...,
         player_id: _builtins.str = ...,
+        absent: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_id", b"player_id", "player_name", b"player_name", "seat", b"seat"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "player_id", b"player_id", "player_name", b"player_name", "seat", b"seat"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -126,6 +242,9 @@ class Table(_message.Message):
     COMMITMENT_FIELD_NUMBER: _builtins.int
     SEEDED_BY_CREATOR_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    AWAITING_CONFIRMATION_FIELD_NUMBER: _builtins.int
+    TURN_EXPIRES_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     revision: _builtins.int
     """Grows by one with every change of the table."""
@@ -154,6 +273,18 @@ class Table(_message.Message):
     def result(self) -> Global___MatchResult:
         """Only when the match is over."""
 
+    @_builtins.property
+    def options(self) -> Global___TableOptions:
+        """Absent where the creator chose nothing; else with the values that hold in place of those left out."""
+
+    @_builtins.property
+    def awaiting_confirmation(self) -> Global___AwaitingConfirmation:
+        """Only while it is awaited."""
+
+    @_builtins.property
+    def turn_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When turn time and reserve of the seat to move run out, by the service's clock. Absent without a clock, and while it stands still."""
+
     def __init__(
         self,
         *,
@@ -170,10 +301,13 @@ class Table(_message.Message):
         commitment: _builtins.bytes = ...,
         seeded_by_creator: _builtins.bool = ...,
         result: Global___MatchResult | None = ...,
+        options: Global___TableOptions | None = ...,
+        awaiting_confirmation: Global___AwaitingConfirmation | None = ...,
+        turn_expires_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "match", b"match", "result", b"result", "rule_set", b"rule_set", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["awaiting_confirmation", b"awaiting_confirmation", "created_at", b"created_at", "match", b"match", "options", b"options", "result", b"result", "rule_set", b"rule_set", "turn_expires_at", b"turn_expires_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitment", b"commitment", "created_at", b"created_at", "id", b"id", "match", b"match", "result", b"result", "revision", b"revision", "rule_set", b"rule_set", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "stake", b"stake", "state", b"state", "target_score", b"target_score", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["awaiting_confirmation", b"awaiting_confirmation", "commitment", b"commitment", "created_at", b"created_at", "id", b"id", "match", b"match", "options", b"options", "result", b"result", "revision", b"revision", "rule_set", b"rule_set", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "stake", b"stake", "state", b"state", "target_score", b"target_score", "turn_expires_at", b"turn_expires_at", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -295,6 +429,8 @@ class StoredTable(_message.Message):
     DEAL_REVISION_FIELD_NUMBER: _builtins.int
     REVERSALS_FIELD_NUMBER: _builtins.int
     REQUEST_IDS_BOUND_SINCE_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    TIMING_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     seat_count: _builtins.int
     target_score: _builtins.int
@@ -323,6 +459,14 @@ class StoredTable(_message.Message):
 
     @_builtins.property
     def result(self) -> Global___MatchResult: ...
+    @_builtins.property
+    def options(self) -> Global___TableOptions:
+        """Absent where nothing was chosen."""
+
+    @_builtins.property
+    def timing(self) -> Global___StoredTiming:
+        """Only of a running match with a clock or with times to confirm scores."""
+
     def __init__(
         self,
         *,
@@ -342,14 +486,74 @@ class StoredTable(_message.Message):
         deal_revision: _builtins.int = ...,
         reversals: _builtins.int = ...,
         request_ids_bound_since: _builtins.int = ...,
+        options: Global___TableOptions | None = ...,
+        timing: Global___StoredTiming | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "result", b"result", "rule_set", b"rule_set", "snapshot", b"snapshot", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "options", b"options", "result", b"result", "rule_set", b"rule_set", "snapshot", b"snapshot", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "deal_revision", b"deal_revision", "id", b"id", "master_seed", b"master_seed", "request_ids_bound_since", b"request_ids_bound_since", "result", b"result", "reversals", b"reversals", "rule_set", b"rule_set", "seat_count", b"seat_count", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "snapshot", b"snapshot", "stake", b"stake", "state", b"state", "target_score", b"target_score", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "deal_revision", b"deal_revision", "id", b"id", "master_seed", b"master_seed", "options", b"options", "request_ids_bound_since", b"request_ids_bound_since", "result", b"result", "reversals", b"reversals", "rule_set", b"rule_set", "seat_count", b"seat_count", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "snapshot", b"snapshot", "stake", b"stake", "state", b"state", "target_score", b"target_score", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StoredTable: _TypeAlias = StoredTable  # noqa: Y015
+
+@_typing.final
+class StoredTiming(_message.Message):
+    """The running turn or confirmation, and what the clock says of each seat."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEGAN_AT_FIELD_NUMBER: _builtins.int
+    SEATS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def began_at(self) -> _timestamp_pb2.Timestamp:
+        """When the turn began, or the confirmation."""
+
+    @_builtins.property
+    def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredSeatTiming]:
+        """One a seat."""
+
+    def __init__(
+        self,
+        *,
+        began_at: _timestamp_pb2.Timestamp | None = ...,
+        seats: _abc.Iterable[Global___StoredSeatTiming] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["began_at", b"began_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["began_at", b"began_at", "seats", b"seats"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredTiming: _TypeAlias = StoredTiming  # noqa: Y015
+
+@_typing.final
+class StoredSeatTiming(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESERVE_MILLIS_FIELD_NUMBER: _builtins.int
+    MISSED_TURNS_FIELD_NUMBER: _builtins.int
+    CONFIRMED_FIELD_NUMBER: _builtins.int
+    reserve_millis: _builtins.int
+    """Milliseconds of the reserve that are left."""
+    missed_turns: _builtins.int
+    """Turns in a row that the clock has finished."""
+    confirmed: _builtins.bool
+    """The player has confirmed the score that is shown."""
+    def __init__(
+        self,
+        *,
+        reserve_millis: _builtins.int = ...,
+        missed_turns: _builtins.int = ...,
+        confirmed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["confirmed", b"confirmed", "missed_turns", b"missed_turns", "reserve_millis", b"reserve_millis"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredSeatTiming: _TypeAlias = StoredSeatTiming  # noqa: Y015
 
 @_typing.final
 class StoredSeat(_message.Message):

@@ -36,6 +36,7 @@ class CreateTableRequest(_message.Message):
     STAKE_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
     rule_set_id: _builtins.str
     """A preset's id."""
     seats: _builtins.int
@@ -51,6 +52,8 @@ class CreateTableRequest(_message.Message):
     def rule_set(self) -> _rule_set_pb2.RuleSet:
         """House rules."""
 
+    @_builtins.property
+    def options(self) -> _table_pb2.TableOptions: ...
     def __init__(
         self,
         *,
@@ -61,10 +64,11 @@ class CreateTableRequest(_message.Message):
         stake: _builtins.int = ...,
         seed: _builtins.bytes | None = ...,
         request_id: _builtins.str = ...,
+        options: _table_pb2.TableOptions | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "_target_score", b"_target_score", "rule_set", b"rule_set", "rule_set_id", b"rule_set_id", "rules", b"rules", "seed", b"seed", "target_score", b"target_score"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "_target_score", b"_target_score", "options", b"options", "rule_set", b"rule_set", "rule_set_id", b"rule_set_id", "rules", b"rules", "seed", b"seed", "target_score", b"target_score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "_target_score", b"_target_score", "request_id", b"request_id", "rule_set", b"rule_set", "rule_set_id", b"rule_set_id", "rules", b"rules", "seats", b"seats", "seed", b"seed", "stake", b"stake", "target_score", b"target_score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "_target_score", b"_target_score", "options", b"options", "request_id", b"request_id", "rule_set", b"rule_set", "rule_set_id", b"rule_set_id", "rules", b"rules", "seats", b"seats", "seed", b"seed", "stake", b"stake", "target_score", b"target_score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
@@ -560,6 +564,52 @@ class UndoMoveResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UndoMoveResponse: _TypeAlias = UndoMoveResponse  # noqa: Y015
+
+@_typing.final
+class ConfirmScoreRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    DEAL_NUMBER_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    deal_number: _builtins.int
+    """Of the deal whose score is shown."""
+    request_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        deal_number: _builtins.int = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_number", b"deal_number", "request_id", b"request_id", "table_id", b"table_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConfirmScoreRequest: _TypeAlias = ConfirmScoreRequest  # noqa: Y015
+
+@_typing.final
+class ConfirmScoreResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def table(self) -> _table_pb2.Table: ...
+    def __init__(
+        self,
+        *,
+        table: _table_pb2.Table | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConfirmScoreResponse: _TypeAlias = ConfirmScoreResponse  # noqa: Y015
 
 @_typing.final
 class WatchTableRequest(_message.Message):

@@ -36,7 +36,8 @@ class TableServiceStub:
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
     ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
-    a deal: 256, and 16 more for every turn begun; everything else may still be played)
+    a deal: 256, and 16 more for every turn begun; everything else may still be played);
+    AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -132,6 +133,11 @@ class TableServiceStub:
                 request_serializer=buraco_dot_v1_dot_table__service__pb2.UndoMoveRequest.SerializeToString,
                 response_deserializer=buraco_dot_v1_dot_table__service__pb2.UndoMoveResponse.FromString,
                 _registered_method=True)
+        self.ConfirmScore = channel.unary_unary(
+                '/buraco.v1.TableService/ConfirmScore',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.ConfirmScoreRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.ConfirmScoreResponse.FromString,
+                _registered_method=True)
         self.WatchTable = channel.unary_stream(
                 '/buraco.v1.TableService/WatchTable',
                 request_serializer=buraco_dot_v1_dot_table__service__pb2.WatchTableRequest.SerializeToString,
@@ -165,7 +171,8 @@ class TableServiceServicer:
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
     ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
-    a deal: 256, and 16 more for every turn begun; everything else may still be played)
+    a deal: 256, and 16 more for every turn begun; everything else may still be played);
+    AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -249,7 +256,7 @@ class TableServiceServicer:
 
     def LeaveTable(self, request, context):
         """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once.
-        Nobody is made to leave: the service has no clock for turns.
+        Nobody is made to leave.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -278,6 +285,14 @@ class TableServiceServicer:
 
     def UndoMove(self, request, context):
         """Takes the newest meld, lay-off or moved wild of the turn back (R11.4).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ConfirmScore(self, request, context):
+        """Confirms the score of a deal for the token's seat, at a table that shows it for some time (TableOptions.confirmation_time). When
+        all players have, the next deal is dealt. A score that the seat has confirmed can be confirmed again: nothing changes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -369,6 +384,11 @@ def add_TableServiceServicer_to_server(servicer, server):
                     request_deserializer=buraco_dot_v1_dot_table__service__pb2.UndoMoveRequest.FromString,
                     response_serializer=buraco_dot_v1_dot_table__service__pb2.UndoMoveResponse.SerializeToString,
             ),
+            'ConfirmScore': grpc.unary_unary_rpc_method_handler(
+                    servicer.ConfirmScore,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.ConfirmScoreRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.ConfirmScoreResponse.SerializeToString,
+            ),
             'WatchTable': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchTable,
                     request_deserializer=buraco_dot_v1_dot_table__service__pb2.WatchTableRequest.FromString,
@@ -408,7 +428,8 @@ class TableService:
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
     ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
-    a deal: 256, and 16 more for every turn begun; everything else may still be played)
+    a deal: 256, and 16 more for every turn begun; everything else may still be played);
+    AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -708,6 +729,33 @@ class TableService:
             '/buraco.v1.TableService/UndoMove',
             buraco_dot_v1_dot_table__service__pb2.UndoMoveRequest.SerializeToString,
             buraco_dot_v1_dot_table__service__pb2.UndoMoveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ConfirmScore(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/ConfirmScore',
+            buraco_dot_v1_dot_table__service__pb2.ConfirmScoreRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.ConfirmScoreResponse.FromString,
             options,
             channel_credentials,
             insecure,

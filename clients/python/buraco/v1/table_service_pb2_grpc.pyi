@@ -23,7 +23,8 @@ class TableServiceStub:
       FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
                            ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
                            TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
-                           a deal: 256, and 16 more for every turn begun; everything else may still be played)
+                           a deal: 256, and 16 more for every turn begun; everything else may still be played);
+                           AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
@@ -85,7 +86,7 @@ class TableServiceStub:
     """
     LeaveTable: _aio.UnaryUnaryMultiCallable[_table_service_pb2.LeaveTableRequest, _table_service_pb2.LeaveTableResponse]
     """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once.
-    Nobody is made to leave: the service has no clock for turns.
+    Nobody is made to leave.
     """
     GetView: _aio.UnaryUnaryMultiCallable[_table_service_pb2.TableServiceGetViewRequest, _table_service_pb2.TableServiceGetViewResponse]
     """What the token's seat may know; the public view without a token."""
@@ -95,6 +96,10 @@ class TableServiceStub:
     """Plays moves for the token's seat: all or nothing. A whole turn may go in one call."""
     UndoMove: _aio.UnaryUnaryMultiCallable[_table_service_pb2.UndoMoveRequest, _table_service_pb2.UndoMoveResponse]
     """Takes the newest meld, lay-off or moved wild of the turn back (R11.4)."""
+    ConfirmScore: _aio.UnaryUnaryMultiCallable[_table_service_pb2.ConfirmScoreRequest, _table_service_pb2.ConfirmScoreResponse]
+    """Confirms the score of a deal for the token's seat, at a table that shows it for some time (TableOptions.confirmation_time). When
+    all players have, the next deal is dealt. A score that the seat has confirmed can be confirmed again: nothing changes.
+    """
     WatchTable: _aio.UnaryStreamMultiCallable[_table_service_pb2.WatchTableRequest, _table_service_pb2.WatchTableResponse]
     """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
     match is over and told; with UNAUTHENTICATED when something happens after the token it was opened with has expired (a fresh one
@@ -122,7 +127,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
       FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
                            ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
                            TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
-                           a deal: 256, and 16 more for every turn begun; everything else may still be played)
+                           a deal: 256, and 16 more for every turn begun; everything else may still be played);
+                           AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
@@ -218,7 +224,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_table_service_pb2.LeaveTableRequest, _abc.Awaitable[_table_service_pb2.LeaveTableResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.LeaveTableResponse]:
         """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once.
-        Nobody is made to leave: the service has no clock for turns.
+        Nobody is made to leave.
         """
 
     @_abc_1.abstractmethod
@@ -252,6 +258,16 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_table_service_pb2.UndoMoveRequest, _abc.Awaitable[_table_service_pb2.UndoMoveResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.UndoMoveResponse]:
         """Takes the newest meld, lay-off or moved wild of the turn back (R11.4)."""
+
+    @_abc_1.abstractmethod
+    def ConfirmScore(
+        self,
+        request: _table_service_pb2.ConfirmScoreRequest,
+        context: _aio.ServicerContext[_table_service_pb2.ConfirmScoreRequest, _abc.Awaitable[_table_service_pb2.ConfirmScoreResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.ConfirmScoreResponse]:
+        """Confirms the score of a deal for the token's seat, at a table that shows it for some time (TableOptions.confirmation_time). When
+        all players have, the next deal is dealt. A score that the seat has confirmed can be confirmed again: nothing changes.
+        """
 
     @_abc_1.abstractmethod
     def WatchTable(

@@ -25,21 +25,22 @@ _sym_db = _symbol_database.Default()
 from buraco.v1 import card_pb2 as buraco_dot_v1_dot_card__pb2
 from buraco.v1 import deal_pb2 as buraco_dot_v1_dot_deal__pb2
 from buraco.v1 import rule_set_pb2 as buraco_dot_v1_dot_rule__set__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x62uraco/v1/view.proto\x12\tburaco.v1\x1a\x14\x62uraco/v1/card.proto\x1a\x14\x62uraco/v1/deal.proto\x1a\x18\x62uraco/v1/rule_set.proto\":\n\x08SeatView\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0c\n\x04side\x18\x02 \x01(\r\x12\x12\n\nhand_count\x18\x03 \x01(\r\"\x9e\x01\n\x08SideView\x12\x1e\n\x05melds\x18\x01 \x03(\x0b\x32\x0f.buraco.v1.Meld\x12\x12\n\npots_taken\x18\x02 \x01(\r\x12\x18\n\x10opening_required\x18\x03 \x01(\r\x12\x19\n\x11opening_penalties\x18\x04 \x01(\r\x12\x13\n\x0bmatch_score\x18\x05 \x01(\x11\x12\x14\n\x0ctable_points\x18\x06 \x01(\x11\"\xbc\x04\n\x04View\x12\x11\n\x04seat\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1d\n\x04hand\x18\x02 \x03(\x0e\x32\x0f.buraco.v1.Card\x12\"\n\x05seats\x18\x03 \x03(\x0b\x32\x13.buraco.v1.SeatView\x12\"\n\x05sides\x18\x04 \x03(\x0b\x32\x13.buraco.v1.SideView\x12\x13\n\x0bstock_count\x18\x05 \x01(\r\x12\x12\n\npile_count\x18\x06 \x01(\r\x12\x1d\n\x04pile\x18\x07 \x03(\x0e\x32\x0f.buraco.v1.Card\x12\x12\n\npot_counts\x18\x08 \x03(\r\x12\x14\n\x0cseat_to_move\x18\t \x01(\r\x12\x1f\n\x05phase\x18\n \x01(\x0e\x32\x10.buraco.v1.Phase\x12+\n\x0cnext_actions\x18\x0b \x03(\x0e\x32\x15.buraco.v1.NextAction\x12\x13\n\x0bturn_number\x18\x0c \x01(\r\x12$\n\x0blocked_card\x18\r \x01(\x0e\x32\x0f.buraco.v1.Card\x12\"\n\tmust_meld\x18\x0e \x01(\x0e\x32\x0f.buraco.v1.Card\x12\x17\n\x0fopening_attempt\x18\x0f \x01(\x08\x12!\n\x06\x65nding\x18\x10 \x01(\x0e\x32\x11.buraco.v1.Ending\x12\x1f\n\x05match\x18\x11 \x01(\x0b\x32\x10.buraco.v1.Match\x12$\n\x08rule_set\x18\x12 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12\x0f\n\x07starter\x18\x13 \x01(\rB\x07\n\x05_seat*\xdd\x01\n\nNextAction\x12\x1b\n\x17NEXT_ACTION_UNSPECIFIED\x10\x00\x12\x1a\n\x16NEXT_ACTION_DRAW_STOCK\x10\x01\x12\x19\n\x15NEXT_ACTION_TAKE_PILE\x10\x02\x12\x18\n\x14NEXT_ACTION_LAY_MELD\x10\x03\x12\x17\n\x13NEXT_ACTION_LAY_OFF\x10\x04\x12\x19\n\x15NEXT_ACTION_MOVE_WILD\x10\x05\x12\x17\n\x13NEXT_ACTION_DISCARD\x10\x06\x12\x14\n\x10NEXT_ACTION_UNDO\x10\x07\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x62uraco/v1/view.proto\x12\tburaco.v1\x1a\x14\x62uraco/v1/card.proto\x1a\x14\x62uraco/v1/deal.proto\x1a\x18\x62uraco/v1/rule_set.proto\x1a\x1egoogle/protobuf/duration.proto\"\xc7\x01\n\x08SeatView\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0c\n\x04side\x18\x02 \x01(\r\x12\x12\n\nhand_count\x18\x03 \x01(\r\x12\x32\n\x0f\x63lock_remaining\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x34\n\x11reserve_remaining\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x11\n\tconfirmed\x18\x08 \x01(\x08\x12\x0e\n\x06\x61\x62sent\x18\n \x01(\x08\"\x9e\x01\n\x08SideView\x12\x1e\n\x05melds\x18\x01 \x03(\x0b\x32\x0f.buraco.v1.Meld\x12\x12\n\npots_taken\x18\x02 \x01(\r\x12\x18\n\x10opening_required\x18\x03 \x01(\r\x12\x19\n\x11opening_penalties\x18\x04 \x01(\r\x12\x13\n\x0bmatch_score\x18\x05 \x01(\x11\x12\x14\n\x0ctable_points\x18\x06 \x01(\x11\"\xf7\x04\n\x04View\x12\x11\n\x04seat\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1d\n\x04hand\x18\x02 \x03(\x0e\x32\x0f.buraco.v1.Card\x12\"\n\x05seats\x18\x03 \x03(\x0b\x32\x13.buraco.v1.SeatView\x12\"\n\x05sides\x18\x04 \x03(\x0b\x32\x13.buraco.v1.SideView\x12\x13\n\x0bstock_count\x18\x05 \x01(\r\x12\x12\n\npile_count\x18\x06 \x01(\r\x12\x1d\n\x04pile\x18\x07 \x03(\x0e\x32\x0f.buraco.v1.Card\x12\x12\n\npot_counts\x18\x08 \x03(\r\x12\x14\n\x0cseat_to_move\x18\t \x01(\r\x12\x1f\n\x05phase\x18\n \x01(\x0e\x32\x10.buraco.v1.Phase\x12+\n\x0cnext_actions\x18\x0b \x03(\x0e\x32\x15.buraco.v1.NextAction\x12\x13\n\x0bturn_number\x18\x0c \x01(\r\x12$\n\x0blocked_card\x18\r \x01(\x0e\x32\x0f.buraco.v1.Card\x12\"\n\tmust_meld\x18\x0e \x01(\x0e\x32\x0f.buraco.v1.Card\x12\x17\n\x0fopening_attempt\x18\x0f \x01(\x08\x12!\n\x06\x65nding\x18\x10 \x01(\x0e\x32\x11.buraco.v1.Ending\x12\x1f\n\x05match\x18\x11 \x01(\x0b\x32\x10.buraco.v1.Match\x12$\n\x08rule_set\x18\x12 \x01(\x0b\x32\x12.buraco.v1.RuleSet\x12\x0f\n\x07starter\x18\x13 \x01(\r\x12\x39\n\x16\x63onfirmation_remaining\x18\x14 \x01(\x0b\x32\x19.google.protobuf.DurationB\x07\n\x05_seat*\xdd\x01\n\nNextAction\x12\x1b\n\x17NEXT_ACTION_UNSPECIFIED\x10\x00\x12\x1a\n\x16NEXT_ACTION_DRAW_STOCK\x10\x01\x12\x19\n\x15NEXT_ACTION_TAKE_PILE\x10\x02\x12\x18\n\x14NEXT_ACTION_LAY_MELD\x10\x03\x12\x17\n\x13NEXT_ACTION_LAY_OFF\x10\x04\x12\x19\n\x15NEXT_ACTION_MOVE_WILD\x10\x05\x12\x17\n\x13NEXT_ACTION_DISCARD\x10\x06\x12\x14\n\x10NEXT_ACTION_UNDO\x10\x07\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'buraco.v1.view_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_NEXTACTION']._serialized_start=902
-  _globals['_NEXTACTION']._serialized_end=1123
-  _globals['_SEATVIEW']._serialized_start=105
-  _globals['_SEATVIEW']._serialized_end=163
-  _globals['_SIDEVIEW']._serialized_start=166
-  _globals['_SIDEVIEW']._serialized_end=324
-  _globals['_VIEW']._serialized_start=327
-  _globals['_VIEW']._serialized_end=899
+  _globals['_NEXTACTION']._serialized_start=1135
+  _globals['_NEXTACTION']._serialized_end=1356
+  _globals['_SEATVIEW']._serialized_start=138
+  _globals['_SEATVIEW']._serialized_end=337
+  _globals['_SIDEVIEW']._serialized_start=340
+  _globals['_SIDEVIEW']._serialized_end=498
+  _globals['_VIEW']._serialized_start=501
+  _globals['_VIEW']._serialized_end=1132
 # @@protoc_insertion_point(module_scope)

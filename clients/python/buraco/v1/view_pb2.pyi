@@ -8,6 +8,7 @@ from buraco.v1 import deal_pb2 as _deal_pb2
 from buraco.v1 import rule_set_pb2 as _rule_set_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -59,19 +60,39 @@ class SeatView(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     SIDE_FIELD_NUMBER: _builtins.int
     HAND_COUNT_FIELD_NUMBER: _builtins.int
+    CLOCK_REMAINING_FIELD_NUMBER: _builtins.int
+    RESERVE_REMAINING_FIELD_NUMBER: _builtins.int
+    CONFIRMED_FIELD_NUMBER: _builtins.int
+    ABSENT_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     side: _builtins.int
     hand_count: _builtins.int
+    confirmed: _builtins.bool
+    """While the score of a deal is shown: the player has confirmed it."""
+    absent: _builtins.bool
+    """The clock has finished the last turns of the seat (TableOptions.absent_after_turns)."""
+    @_builtins.property
+    def clock_remaining(self) -> _duration_pb2.Duration:
+        """Of the seat to move, at a table with a clock: what is left of its turn before the reserve is used."""
+
+    @_builtins.property
+    def reserve_remaining(self) -> _duration_pb2.Duration:
+        """At a table with a clock: what is left of the reserve."""
+
     def __init__(
         self,
         *,
         seat: _builtins.int = ...,
         side: _builtins.int = ...,
         hand_count: _builtins.int = ...,
+        clock_remaining: _duration_pb2.Duration | None = ...,
+        reserve_remaining: _duration_pb2.Duration | None = ...,
+        confirmed: _builtins.bool = ...,
+        absent: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["clock_remaining", b"clock_remaining", "reserve_remaining", b"reserve_remaining"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_count", b"hand_count", "seat", b"seat", "side", b"side"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "clock_remaining", b"clock_remaining", "confirmed", b"confirmed", "hand_count", b"hand_count", "reserve_remaining", b"reserve_remaining", "seat", b"seat", "side", b"side"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -144,6 +165,7 @@ class View(_message.Message):
     MATCH_FIELD_NUMBER: _builtins.int
     RULE_SET_FIELD_NUMBER: _builtins.int
     STARTER_FIELD_NUMBER: _builtins.int
+    CONFIRMATION_REMAINING_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     """Absent in the public view."""
     stock_count: _builtins.int
@@ -189,6 +211,12 @@ class View(_message.Message):
     def match(self) -> _deal_pb2.Match: ...
     @_builtins.property
     def rule_set(self) -> _rule_set_pb2.RuleSet: ...
+    @_builtins.property
+    def confirmation_remaining(self) -> _duration_pb2.Duration:
+        """While the score of a deal is shown, whose end the view then shows: the time until the next one is dealt. Absent otherwise, and
+        while the clock stands still.
+        """
+
     def __init__(
         self,
         *,
@@ -211,10 +239,11 @@ class View(_message.Message):
         match: _deal_pb2.Match | None = ...,
         rule_set: _rule_set_pb2.RuleSet | None = ...,
         starter: _builtins.int = ...,
+        confirmation_remaining: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "match", b"match", "rule_set", b"rule_set", "seat", b"seat"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "confirmation_remaining", b"confirmation_remaining", "match", b"match", "rule_set", b"rule_set", "seat", b"seat"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "ending", b"ending", "hand", b"hand", "locked_card", b"locked_card", "match", b"match", "must_meld", b"must_meld", "next_actions", b"next_actions", "opening_attempt", b"opening_attempt", "phase", b"phase", "pile", b"pile", "pile_count", b"pile_count", "pot_counts", b"pot_counts", "rule_set", b"rule_set", "seat", b"seat", "seat_to_move", b"seat_to_move", "seats", b"seats", "sides", b"sides", "starter", b"starter", "stock_count", b"stock_count", "turn_number", b"turn_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "confirmation_remaining", b"confirmation_remaining", "ending", b"ending", "hand", b"hand", "locked_card", b"locked_card", "match", b"match", "must_meld", b"must_meld", "next_actions", b"next_actions", "opening_attempt", b"opening_attempt", "phase", b"phase", "pile", b"pile", "pile_count", b"pile_count", "pot_counts", b"pot_counts", "rule_set", b"rule_set", "seat", b"seat", "seat_to_move", b"seat_to_move", "seats", b"seats", "sides", b"sides", "starter", b"starter", "stock_count", b"stock_count", "turn_number", b"turn_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__seat: _TypeAlias = _typing.Literal["seat"]  # noqa: Y015
     _WhichOneofArgType__seat: _TypeAlias = _typing.Literal["_seat", b"_seat"]  # noqa: Y015

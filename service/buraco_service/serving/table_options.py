@@ -1,0 +1,48 @@
+"""The options of CreateTable, validated and with the values that hold in place of those left out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from google.protobuf.duration_pb2 import Duration
+
+from buraco.v1 import table_pb2
+from buraco_codec.fields import has_unknown_fields
+from buraco_service.requests import RequestProblems
+from buraco_service.tables.state import TableOptions
+
+MIN_TURN_TIME: Final = 5.0
+MAX_TURN_TIME: Final = 86_400.0
+MAX_CONFIRMATION_TIME: Final = 600.0
+MAX_ABSENT_AFTER_TURNS: Final = 100
+DEFAULT_ABSENT_AFTER_TURNS: Final = 3
+_WITHOUT_CLOCK: Final = "only with a turn_time"
+
+
+def read_options(options: table_pb2.TableOptions, problems: RequestProblems) -> TableOptions:
+    """Return what a creator chose; add a problem for each option that cannot be."""
+    problems.check("options", not has_unknown_fields(options), "asks for what this version does not know")
+    turn_time = _read_time("turn_time", options.turn_time, MIN_TURN_TIME, MAX_TURN_TIME, problems)
+    reserve_time = _read_time("reserve_time", options.reserve_time, 0.0, MAX_TURN_TIME, problems)
+    confirmation_time = _read_time("confirmation_time", options.confirmation_time, 0.0, MAX_CONFIRMATION_TIME, problems)
+    absent_after = options.absent_after_turns
+    problems.check(
+        ("options", "absent_after_turns"), absent_after <= MAX_ABSENT_AFTER_TURNS, f"at most {MAX_ABSENT_AFTER_TURNS}"
+    )
+    known = options.absence in (table_pb2.ABSENCE_POLICY_UNSPECIFIED, table_pb2.ABSENCE_POLICY_WAIT)
+    problems.check(("options", "absence"), known, "no policy")
+    if not options.HasField("turn_time") or turn_time == 0:
+        problems.check(("options", "reserve_time"), not reserve_time, _WITHOUT_CLOCK)
+        problems.check(("options", "absent_after_turns"), not absent_after, _WITHOUT_CLOCK)
+        problems.check(("options", "absence"), not options.absence, _WITHOUT_CLOCK)
+        return TableOptions(confirmation_time=confirmation_time)
+    return TableOptions(turn_time, reserve_time, confirmation_time, absent_after or DEFAULT_ABSENT_AFTER_TURNS)
+
+
+def _read_time(name: str, given: Duration, least: float, most: float, problems: RequestProblems) -> float:
+    """Return a time in seconds; add a problem unless it is 0, or from `least` to `most` in whole milliseconds."""
+    seconds = given.seconds + given.nanos / 1e9
+    holds = given.nanos % 1_000_000 == 0 and (seconds == 0 or least <= seconds <= most)
+    bounds = f"{least:g} to {most:g}" if least else f"at most {most:g}"
+    problems.check(("options", name), holds, f"0, or {bounds} seconds in whole milliseconds")
+    return seconds

@@ -1,0 +1,132 @@
+"""Options and clocks of a table as messages: stored, as everybody may see them, and in views."""
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from buraco.v1 import table_pb2, view_pb2
+from buraco_codec.scores import score_to_pb
+from buraco_codec.views import view_bytes
+from buraco_codec.wire import Fields
+from buraco_rules import Move, score_deal, view_of
+from buraco_service.tables.state import NO_OPTIONS, SeatTiming, TableOptions, TableValue, Timing
+
+_VIEW = Fields(view_pb2.View)
+
+
+def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
+    """Return options as a message; None if nothing was chosen."""
+    if options == NO_OPTIONS:
+        return None
+    message = table_pb2.TableOptions(absent_after_turns=options.absent_after_turns)
+    if options.turn_time:
+        message.turn_time.CopyFrom(_duration(options.turn_time))
+        message.absence = table_pb2.ABSENCE_POLICY_WAIT
+    if options.reserve_time:
+        message.reserve_time.CopyFrom(_duration(options.reserve_time))
+    if options.confirmation_time:
+        message.confirmation_time.CopyFrom(_duration(options.confirmation_time))
+    return message
+
+
+def options_from_pb(message: table_pb2.TableOptions) -> TableOptions:
+    """Return the options of a stored message."""
+    return TableOptions(
+        turn_time=_seconds(message.turn_time),
+        reserve_time=_seconds(message.reserve_time),
+        confirmation_time=_seconds(message.confirmation_time),
+        absent_after_turns=message.absent_after_turns,
+    )
+
+
+def timing_to_pb(timing: Timing) -> table_pb2.StoredTiming:
+    """Return what a store keeps of a table's clock."""
+    return table_pb2.StoredTiming(
+        began_at=to_timestamp(timing.began_at),
+        seats=[
+            table_pb2.StoredSeatTiming(
+                reserve_millis=round(seat.reserve * 1000), missed_turns=seat.missed_turns, confirmed=seat.confirmed
+            )
+            for seat in timing.seats
+        ],
+    )
+
+
+def timing_from_pb(message: table_pb2.StoredTiming) -> Timing:
+    """Return the clock of a stored table."""
+    return Timing(
+        from_timestamp(message.began_at),
+        tuple([SeatTiming(seat.reserve_millis / 1000, seat.missed_turns, seat.confirmed) for seat in message.seats]),
+    )
+
+
+def put_timing(table: TableValue, message: table_pb2.Table) -> None:
+    """Add to a message what everybody may see of the options and the clock."""
+    options = options_to_pb(table.options)
+    if options is not None:
+        message.options.CopyFrom(options)
+    timing, deal, due_at = table.timing, table.deal, table.due_at
+    if timing is None or deal is None:
+        return
+    for seat in message.seats:
+        seat.absent = table.is_absent(seat.seat)
+    expires_at = message.turn_expires_at
+    if deal.ending:
+        awaiting = message.awaiting_confirmation
+        awaiting.deal_number = deal.match.deal_number
+        awaiting.score.CopyFrom(score_to_pb(score_deal(deal)))
+        awaiting.confirmed_seats.extend([number for number, seat in enumerate(timing.seats) if seat.confirmed])
+        expires_at = awaiting.expires_at
+    if due_at is not None:
+        expires_at.CopyFrom(to_timestamp(due_at))
+
+
+def table_view_bytes(table: TableValue, seat: int | None, now: float, moves: list[Move] | None = None) -> bytes:
+    """Return the view of a table whose match has begun, serialised, from a seat or for everybody (None).
+
+    `moves` are the seat's legal moves, if they are known.
+    """
+    assert table.deal is not None
+    view = view_of(table.deal, seat, moves)
+    if table.timing is None:
+        return view_bytes(view)
+    data = view_bytes(view, [_seat_timing_bytes(table, number, now) for number in range(len(table.seats))])
+    if table.deal.ending and table.due_at is not None:
+        data += _VIEW.confirmation_remaining(_duration(max(0.0, table.due_at - now)).SerializeToString())
+    return data
+
+
+def _seat_timing_bytes(table: TableValue, number: int, now: float) -> bytes:
+    """Return the fields of a SeatView that the clock fills."""
+    timing, deal, turn_time = table.timing, table.deal, table.options.turn_time
+    assert timing is not None
+    assert deal is not None
+    seat = timing.seats[number]
+    message = view_pb2.SeatView(confirmed=seat.confirmed, absent=table.is_absent(number))
+    if turn_time:
+        reserve = seat.reserve
+        if number == deal.seat_to_move and not deal.ending and not table.is_deserted:
+            left = timing.began_at + turn_time - now
+            message.clock_remaining.CopyFrom(_duration(min(turn_time, max(0.0, left))))
+            reserve = max(0.0, reserve + min(0.0, left))
+        message.reserve_remaining.CopyFrom(_duration(reserve))
+    return message.SerializeToString()
+
+
+def to_timestamp(seconds: float) -> Timestamp:
+    """Return a time as a message, in whole microseconds."""
+    whole, micros = divmod(round(seconds * 1e6), 1_000_000)
+    return Timestamp(seconds=whole, nanos=micros * 1000)
+
+
+def from_timestamp(timestamp: Timestamp) -> float:
+    """Return the time of a message, in seconds since the epoch."""
+    return timestamp.seconds + timestamp.nanos / 1e9
+
+
+def _duration(seconds: float) -> Duration:
+    whole, millis = divmod(round(seconds * 1000), 1000)
+    return Duration(seconds=whole, nanos=millis * 1_000_000)
+
+
+def _seconds(duration: Duration) -> float:
+    return duration.seconds + duration.nanos / 1e9
