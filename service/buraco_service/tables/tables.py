@@ -12,9 +12,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_codec.moves import move_bytes
 from buraco_codec.rule_sets import rule_set_to_pb
-from buraco_codec.views import view_bytes
 from buraco_codec.wire import Fields
-from buraco_rules import Move, RuleSet, view_of
+from buraco_rules import Move, RuleSet
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.observing.metrics import Metrics
@@ -29,6 +28,7 @@ from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.repository import Accepted, TableRepository
 from buraco_service.tables.state import Seat, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
+from buraco_service.tables.views import table_view_bytes
 
 _RETRY_AFTER: Final = 10.0
 """Seconds after which an owner of too many tables may try again: until then one of them may be over."""
@@ -262,6 +262,6 @@ class Tables:
 def _submitted(change: Change, entry: Entry, *, with_view: bool) -> bytes:
     """Return the SubmitMovesResponse for the seat that made the change."""
     parts = [_SUBMITTED.revision(entry.revision), *map(_SUBMITTED.events, entry.redacted(change.seat))]
-    if with_view and change.table.deal is not None:
-        parts.append(_SUBMITTED.view(view_bytes(view_of(change.table.deal, change.seat))))
+    if with_view and (view := table_view_bytes(change.table, change.seat)) is not None:
+        parts.append(_SUBMITTED.view(view))
     return b"".join(parts)

@@ -22,16 +22,18 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from buraco.v1 import card_pb2 as buraco_dot_v1_dot_card__pb2
 from buraco.v1 import event_pb2 as buraco_dot_v1_dot_event__pb2
 from buraco.v1 import move_pb2 as buraco_dot_v1_dot_move__pb2
 from buraco.v1 import rule_set_pb2 as buraco_dot_v1_dot_rule__set__pb2
+from buraco.v1 import rules_service_pb2 as buraco_dot_v1_dot_rules__service__pb2
 from buraco.v1 import table_pb2 as buraco_dot_v1_dot_table__pb2
 from buraco.v1 import view_pb2 as buraco_dot_v1_dot_view__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x62uraco/v1/table_service.proto\x12\tburaco.v1\x1a\x15\x62uraco/v1/event.proto\x1a\x14\x62uraco/v1/move.proto\x1a\x18\x62uraco/v1/rule_set.proto\x1a\x15\x62uraco/v1/table.proto\x1a\x14\x62uraco/v1/view.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x01\n\x12\x43reateTableRequest\x12\x15\n\x0brule_set_id\x18\x01 \x01(\tH\x00\x12&\n\x08rule_set\x18\x02 \x01(\x0b\x32\x12.buraco.v1.RuleSetH\x00\x12\r\n\x05seats\x18\x03 \x01(\r\x12\x19\n\x0ctarget_score\x18\x04 \x01(\rH\x01\x88\x01\x01\x12\r\n\x05stake\x18\x05 \x01(\x04\x12\x11\n\x04seed\x18\x06 \x01(\x0cH\x02\x88\x01\x01\x12\x12\n\nrequest_id\x18\x07 \x01(\tB\x07\n\x05rulesB\x0f\n\r_target_scoreB\x07\n\x05_seed\"6\n\x13\x43reateTableResponse\x12\x1f\n\x05table\x18\x01 \x01(\x0b\x32\x10.buraco.v1.Table\"#\n\x0fGetTableRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\"3\n\x10GetTableResponse\x12\x1f\n\x05table\x18\x01 \x01(\x0b\x32\x10.buraco.v1.Table\"n\n\x11ListTablesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12$\n\x05state\x18\x03 \x01(\x0e\x32\x15.buraco.v1.TableState\x12\x0c\n\x04mine\x18\t \x01(\x08\"O\n\x12ListTablesResponse\x12 \n\x06tables\x18\x01 \x03(\x0b\x32\x10.buraco.v1.Table\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"z\n\x10JoinTableRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x11\n\x04seat\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x13\n\x0bplayer_name\x18\x03 \x01(\t\x12\x0f\n\x07\x65ntropy\x18\x04 \x01(\x0c\x12\x12\n\nrequest_id\x18\x05 \x01(\tB\x07\n\x05_seat\"\x87\x01\n\x11JoinTableResponse\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\r\n\x05token\x18\x02 \x01(\t\x12\x1f\n\x05table\x18\x03 \x01(\x0b\x32\x10.buraco.v1.Table\x12\x34\n\x10token_expires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"%\n\x11RenewTokenRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\"Y\n\x12RenewTokenResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12\x34\n\x10token_expires_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"9\n\x11LeaveTableRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"5\n\x12LeaveTableResponse\x12\x1f\n\x05table\x18\x01 \x01(\x0b\x32\x10.buraco.v1.Table\".\n\x1aTableServiceGetViewRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\"N\n\x1bTableServiceGetViewResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\"5\n!TableServiceListLegalMovesRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\"V\n\"TableServiceListLegalMovesResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1e\n\x05moves\x18\x02 \x03(\x0b\x32\x0f.buraco.v1.Move\"~\n\x12SubmitMovesRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x1e\n\x05moves\x18\x02 \x03(\x0b\x32\x0f.buraco.v1.Move\x12\x15\n\x08revision\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x04 \x01(\tB\x0b\n\t_revision\"h\n\x13SubmitMovesResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\x12 \n\x06\x65vents\x18\x03 \x03(\x0b\x32\x10.buraco.v1.Event\"[\n\x0fUndoMoveRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x15\n\x08revision\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x03 \x01(\tB\x0b\n\t_revision\"e\n\x10UndoMoveResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\x12 \n\x06\x65vents\x18\x03 \x03(\x0b\x32\x10.buraco.v1.Event\"U\n\x11WatchTableRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x1b\n\x0e\x61\x66ter_revision\x18\x02 \x01(\x04H\x00\x88\x01\x01\x42\x11\n\x0f_after_revision\"M\n\x0bTableUpdate\x12\x1f\n\x05table\x18\x01 \x01(\x0b\x32\x10.buraco.v1.Table\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\"\x1d\n\tHeartbeat\x12\x10\n\x08revision\x18\x01 \x01(\x04\"\x1d\n\tReconnect\x12\x10\n\x08revision\x18\x01 \x01(\x04\"&\n\x0bHistoryGone\x12\x17\n\x0foldest_revision\x18\x01 \x01(\x04\"\xf2\x01\n\x12WatchTableResponse\x12\'\n\x05state\x18\x01 \x01(\x0b\x32\x16.buraco.v1.TableUpdateH\x00\x12#\n\x06\x65vents\x18\x02 \x01(\x0b\x32\x11.buraco.v1.EventsH\x00\x12)\n\theartbeat\x18\x03 \x01(\x0b\x32\x14.buraco.v1.HeartbeatH\x00\x12)\n\treconnect\x18\x04 \x01(\x0b\x32\x14.buraco.v1.ReconnectH\x00\x12.\n\x0chistory_gone\x18\x05 \x01(\x0b\x32\x16.buraco.v1.HistoryGoneH\x00\x42\x08\n\x06update\"a\n\x08PlayOpen\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x1b\n\x0e\x61\x66ter_revision\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x13\n\x0blegal_moves\x18\x03 \x01(\x08\x42\x11\n\x0f_after_revision\"d\n\nPlaySubmit\x12\x1e\n\x05moves\x18\x01 \x03(\x0b\x32\x0f.buraco.v1.Move\x12\x15\n\x08revision\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x03 \x01(\tB\x0b\n\t_revision\"B\n\x08PlayUndo\x12\x15\n\x08revision\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x02 \x01(\tB\x0b\n\t_revision\"\x90\x01\n\x10PlayTableRequest\x12#\n\x04open\x18\x01 \x01(\x0b\x32\x13.buraco.v1.PlayOpenH\x00\x12\'\n\x06submit\x18\x02 \x01(\x0b\x32\x15.buraco.v1.PlaySubmitH\x00\x12#\n\x04undo\x18\x03 \x01(\x0b\x32\x13.buraco.v1.PlayUndoH\x00\x42\t\n\x07request\"\xfb\x01\n\tPlayError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x34\n\x08metadata\x18\x04 \x03(\x0b\x32\".buraco.v1.PlayError.MetadataEntry\x12(\n\nviolations\x18\x05 \x03(\x0e\x32\x14.buraco.v1.Violation\x12.\n\x0bretry_delay\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"~\n\nPlayAnswer\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12+\n\x08\x61\x63\x63\x65pted\x18\x02 \x01(\x0b\x32\x17.buraco.v1.PlayAcceptedH\x00\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.buraco.v1.PlayErrorH\x00\x42\x08\n\x06result\"B\n\x0cPlayAccepted\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12 \n\x06\x65vents\x18\x02 \x03(\x0b\x32\x10.buraco.v1.Event\"[\n\x08PlayTurn\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\x12\x1e\n\x05moves\x18\x03 \x03(\x0b\x32\x0f.buraco.v1.Move\"\xbf\x02\n\x11PlayTableResponse\x12\'\n\x05state\x18\x01 \x01(\x0b\x32\x16.buraco.v1.TableUpdateH\x00\x12#\n\x06\x65vents\x18\x02 \x01(\x0b\x32\x11.buraco.v1.EventsH\x00\x12)\n\theartbeat\x18\x03 \x01(\x0b\x32\x14.buraco.v1.HeartbeatH\x00\x12)\n\treconnect\x18\x04 \x01(\x0b\x32\x14.buraco.v1.ReconnectH\x00\x12.\n\x0chistory_gone\x18\x05 \x01(\x0b\x32\x16.buraco.v1.HistoryGoneH\x00\x12\'\n\x06\x61nswer\x18\x06 \x01(\x0b\x32\x15.buraco.v1.PlayAnswerH\x00\x12#\n\x04turn\x18\x07 \x01(\x0b\x32\x13.buraco.v1.PlayTurnH\x00\x42\x08\n\x06update\"K\n\x10GetRecordRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x12\n\nafter_deal\x18\x02 \x01(\r\x12\x11\n\tpage_size\x18\x03 \x01(\r\"G\n\x11GetRecordResponse\x12$\n\x05\x64\x65\x61ls\x18\x01 \x03(\x0b\x32\x15.buraco.v1.DealRecord\x12\x0c\n\x04more\x18\x02 \x01(\x08\"$\n\x14SignInAsGuestRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"p\n\x15SignInAsGuestResponse\x12\x14\n\x0cplayer_token\x18\x01 \x01(\t\x12\x11\n\tplayer_id\x18\x02 \x01(\t\x12.\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\xdb\x08\n\x0cTableService\x12L\n\x0b\x43reateTable\x12\x1d.buraco.v1.CreateTableRequest\x1a\x1e.buraco.v1.CreateTableResponse\x12\x43\n\x08GetTable\x12\x1a.buraco.v1.GetTableRequest\x1a\x1b.buraco.v1.GetTableResponse\x12I\n\nListTables\x12\x1c.buraco.v1.ListTablesRequest\x1a\x1d.buraco.v1.ListTablesResponse\x12\x46\n\tJoinTable\x12\x1b.buraco.v1.JoinTableRequest\x1a\x1c.buraco.v1.JoinTableResponse\x12I\n\nRenewToken\x12\x1c.buraco.v1.RenewTokenRequest\x1a\x1d.buraco.v1.RenewTokenResponse\x12I\n\nLeaveTable\x12\x1c.buraco.v1.LeaveTableRequest\x1a\x1d.buraco.v1.LeaveTableResponse\x12X\n\x07GetView\x12%.buraco.v1.TableServiceGetViewRequest\x1a&.buraco.v1.TableServiceGetViewResponse\x12m\n\x0eListLegalMoves\x12,.buraco.v1.TableServiceListLegalMovesRequest\x1a-.buraco.v1.TableServiceListLegalMovesResponse\x12L\n\x0bSubmitMoves\x12\x1d.buraco.v1.SubmitMovesRequest\x1a\x1e.buraco.v1.SubmitMovesResponse\x12\x43\n\x08UndoMove\x12\x1a.buraco.v1.UndoMoveRequest\x1a\x1b.buraco.v1.UndoMoveResponse\x12K\n\nWatchTable\x12\x1c.buraco.v1.WatchTableRequest\x1a\x1d.buraco.v1.WatchTableResponse0\x01\x12J\n\tPlayTable\x12\x1b.buraco.v1.PlayTableRequest\x1a\x1c.buraco.v1.PlayTableResponse(\x01\x30\x01\x12\x46\n\tGetRecord\x12\x1b.buraco.v1.GetRecordRequest\x1a\x1c.buraco.v1.GetRecordResponse\x12R\n\rSignInAsGuest\x12\x1f.buraco.v1.SignInAsGuestRequest\x1a .buraco.v1.SignInAsGuestResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x62uraco/v1/table_service.proto\x12\tburaco.v1\x1a\x14\x62uraco/v1/card.proto\x1a\x15\x62uraco/v1/event.proto\x1a\x14\x62uraco/v1/move.proto\x1a\x18\x62uraco/v1/rule_set.proto\x1a\x1d\x62uraco/v1/rules_service.proto\x1a\x15\x62uraco/v1/table.proto\x1a\x14\x62uraco/v1/view.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x01\n\x12\x43reateTableRequest\x12\x15\n\x0brule_set_id\x18\x01 \x01(\tH\x00\x12&\n\x08rule_set\x18\x02 \x01(\x0b\x32\x12.buraco.v1.RuleSetH\x00\x12\r\n\x05seats\x18\x03 \x01(\r\x12\x19\n\x0ctarget_score\x18\x04 \x01(\rH\x01\x88\x01\x01\x12\r\n\x05stake\x18\x05 \x01(\x04\x12\x11\n\x04seed\x18\x06 \x01(\x0cH\x02\x88\x01\x01\x12\x12\n\nrequest_id\x18\x07 \x01(\tB\x07\n\x05rulesB\x0f\n\r_target_scoreB\x07\n\x05_seed\"6\n\x13\x43reateTableResponse\x12\x1f\n\x05table\x18\x01 \x01(\x0b\x32\x10.buraco.v1.Table\"#\n\x0fGetTableRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\"3\n\x10GetTableResponse\x12\x1f\n\x05table\x18\x01 \x01(\x0b\x32\x10.buraco.v1.Table\"n\n\x11ListTablesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\x12$\n\x05state\x18\x03 \x01(\x0e\x32\x15.buraco.v1.TableState\x12\x0c\n\x04mine\x18\t \x01(\x08\"O\n\x12ListTablesResponse\x12 \n\x06tables\x18\x01 \x03(\x0b\x32\x10.buraco.v1.Table\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"z\n\x10JoinTableRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x11\n\x04seat\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x13\n\x0bplayer_name\x18\x03 \x01(\t\x12\x0f\n\x07\x65ntropy\x18\x04 \x01(\x0c\x12\x12\n\nrequest_id\x18\x05 \x01(\tB\x07\n\x05_seat\"\x87\x01\n\x11JoinTableResponse\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\r\n\x05token\x18\x02 \x01(\t\x12\x1f\n\x05table\x18\x03 \x01(\x0b\x32\x10.buraco.v1.Table\x12\x34\n\x10token_expires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"%\n\x11RenewTokenRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\"Y\n\x12RenewTokenResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12\x34\n\x10token_expires_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"9\n\x11LeaveTableRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"5\n\x12LeaveTableResponse\x12\x1f\n\x05table\x18\x01 \x01(\x0b\x32\x10.buraco.v1.Table\".\n\x1aTableServiceGetViewRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\"N\n\x1bTableServiceGetViewResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\"5\n!TableServiceListLegalMovesRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\"V\n\"TableServiceListLegalMovesResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1e\n\x05moves\x18\x02 \x03(\x0b\x32\x0f.buraco.v1.Move\"n\n\x1eTableServiceArrangeMeldRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x11\n\x04meld\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x1e\n\x05\x63\x61rds\x18\x03 \x03(\x0e\x32\x0f.buraco.v1.CardB\x07\n\x05_meld\"\x8b\x01\n\x1fTableServiceArrangeMeldResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12,\n\x0c\x61rrangements\x18\x02 \x03(\x0b\x32\x16.buraco.v1.Arrangement\x12(\n\nviolations\x18\x03 \x03(\x0e\x32\x14.buraco.v1.Violation\"~\n\x12SubmitMovesRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x1e\n\x05moves\x18\x02 \x03(\x0b\x32\x0f.buraco.v1.Move\x12\x15\n\x08revision\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x04 \x01(\tB\x0b\n\t_revision\"h\n\x13SubmitMovesResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\x12 \n\x06\x65vents\x18\x03 \x03(\x0b\x32\x10.buraco.v1.Event\"[\n\x0fUndoMoveRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x15\n\x08revision\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x03 \x01(\tB\x0b\n\t_revision\"e\n\x10UndoMoveResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\x12 \n\x06\x65vents\x18\x03 \x03(\x0b\x32\x10.buraco.v1.Event\"y\n\x11WatchTableRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x1b\n\x0e\x61\x66ter_revision\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\r\n\x05views\x18\x03 \x01(\x08\x12\x13\n\x0blegal_moves\x18\x04 \x01(\x08\x42\x11\n\x0f_after_revision\"M\n\x0bTableUpdate\x12\x1f\n\x05table\x18\x01 \x01(\x0b\x32\x10.buraco.v1.Table\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\"\x1d\n\tHeartbeat\x12\x10\n\x08revision\x18\x01 \x01(\x04\"\x1d\n\tReconnect\x12\x10\n\x08revision\x18\x01 \x01(\x04\"&\n\x0bHistoryGone\x12\x17\n\x0foldest_revision\x18\x01 \x01(\x04\"=\n\nViewUpdate\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\"\xbe\x02\n\x12WatchTableResponse\x12\'\n\x05state\x18\x01 \x01(\x0b\x32\x16.buraco.v1.TableUpdateH\x00\x12#\n\x06\x65vents\x18\x02 \x01(\x0b\x32\x11.buraco.v1.EventsH\x00\x12)\n\theartbeat\x18\x03 \x01(\x0b\x32\x14.buraco.v1.HeartbeatH\x00\x12)\n\treconnect\x18\x04 \x01(\x0b\x32\x14.buraco.v1.ReconnectH\x00\x12.\n\x0chistory_gone\x18\x05 \x01(\x0b\x32\x16.buraco.v1.HistoryGoneH\x00\x12#\n\x04turn\x18\x07 \x01(\x0b\x32\x13.buraco.v1.PlayTurnH\x00\x12%\n\x04view\x18\x08 \x01(\x0b\x32\x15.buraco.v1.ViewUpdateH\x00\x42\x08\n\x06update\"p\n\x08PlayOpen\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x1b\n\x0e\x61\x66ter_revision\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x13\n\x0blegal_moves\x18\x03 \x01(\x08\x12\r\n\x05views\x18\x04 \x01(\x08\x42\x11\n\x0f_after_revision\"d\n\nPlaySubmit\x12\x1e\n\x05moves\x18\x01 \x03(\x0b\x32\x0f.buraco.v1.Move\x12\x15\n\x08revision\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x03 \x01(\tB\x0b\n\t_revision\"B\n\x08PlayUndo\x12\x15\n\x08revision\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x02 \x01(\tB\x0b\n\t_revision\"\x90\x01\n\x10PlayTableRequest\x12#\n\x04open\x18\x01 \x01(\x0b\x32\x13.buraco.v1.PlayOpenH\x00\x12\'\n\x06submit\x18\x02 \x01(\x0b\x32\x15.buraco.v1.PlaySubmitH\x00\x12#\n\x04undo\x18\x03 \x01(\x0b\x32\x13.buraco.v1.PlayUndoH\x00\x42\t\n\x07request\"\xfb\x01\n\tPlayError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x34\n\x08metadata\x18\x04 \x03(\x0b\x32\".buraco.v1.PlayError.MetadataEntry\x12(\n\nviolations\x18\x05 \x03(\x0e\x32\x14.buraco.v1.Violation\x12.\n\x0bretry_delay\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"~\n\nPlayAnswer\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12+\n\x08\x61\x63\x63\x65pted\x18\x02 \x01(\x0b\x32\x17.buraco.v1.PlayAcceptedH\x00\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.buraco.v1.PlayErrorH\x00\x42\x08\n\x06result\"B\n\x0cPlayAccepted\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12 \n\x06\x65vents\x18\x02 \x03(\x0b\x32\x10.buraco.v1.Event\"[\n\x08PlayTurn\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x1d\n\x04view\x18\x02 \x01(\x0b\x32\x0f.buraco.v1.View\x12\x1e\n\x05moves\x18\x03 \x03(\x0b\x32\x0f.buraco.v1.Move\"\xe6\x02\n\x11PlayTableResponse\x12\'\n\x05state\x18\x01 \x01(\x0b\x32\x16.buraco.v1.TableUpdateH\x00\x12#\n\x06\x65vents\x18\x02 \x01(\x0b\x32\x11.buraco.v1.EventsH\x00\x12)\n\theartbeat\x18\x03 \x01(\x0b\x32\x14.buraco.v1.HeartbeatH\x00\x12)\n\treconnect\x18\x04 \x01(\x0b\x32\x14.buraco.v1.ReconnectH\x00\x12.\n\x0chistory_gone\x18\x05 \x01(\x0b\x32\x16.buraco.v1.HistoryGoneH\x00\x12\'\n\x06\x61nswer\x18\x06 \x01(\x0b\x32\x15.buraco.v1.PlayAnswerH\x00\x12#\n\x04turn\x18\x07 \x01(\x0b\x32\x13.buraco.v1.PlayTurnH\x00\x12%\n\x04view\x18\x08 \x01(\x0b\x32\x15.buraco.v1.ViewUpdateH\x00\x42\x08\n\x06update\"K\n\x10GetRecordRequest\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x12\n\nafter_deal\x18\x02 \x01(\r\x12\x11\n\tpage_size\x18\x03 \x01(\r\"G\n\x11GetRecordResponse\x12$\n\x05\x64\x65\x61ls\x18\x01 \x03(\x0b\x32\x15.buraco.v1.DealRecord\x12\x0c\n\x04more\x18\x02 \x01(\x08\"$\n\x14SignInAsGuestRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"p\n\x15SignInAsGuestResponse\x12\x14\n\x0cplayer_token\x18\x01 \x01(\t\x12\x11\n\tplayer_id\x18\x02 \x01(\t\x12.\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\xc1\t\n\x0cTableService\x12L\n\x0b\x43reateTable\x12\x1d.buraco.v1.CreateTableRequest\x1a\x1e.buraco.v1.CreateTableResponse\x12\x43\n\x08GetTable\x12\x1a.buraco.v1.GetTableRequest\x1a\x1b.buraco.v1.GetTableResponse\x12I\n\nListTables\x12\x1c.buraco.v1.ListTablesRequest\x1a\x1d.buraco.v1.ListTablesResponse\x12\x46\n\tJoinTable\x12\x1b.buraco.v1.JoinTableRequest\x1a\x1c.buraco.v1.JoinTableResponse\x12I\n\nRenewToken\x12\x1c.buraco.v1.RenewTokenRequest\x1a\x1d.buraco.v1.RenewTokenResponse\x12I\n\nLeaveTable\x12\x1c.buraco.v1.LeaveTableRequest\x1a\x1d.buraco.v1.LeaveTableResponse\x12X\n\x07GetView\x12%.buraco.v1.TableServiceGetViewRequest\x1a&.buraco.v1.TableServiceGetViewResponse\x12m\n\x0eListLegalMoves\x12,.buraco.v1.TableServiceListLegalMovesRequest\x1a-.buraco.v1.TableServiceListLegalMovesResponse\x12\x64\n\x0b\x41rrangeMeld\x12).buraco.v1.TableServiceArrangeMeldRequest\x1a*.buraco.v1.TableServiceArrangeMeldResponse\x12L\n\x0bSubmitMoves\x12\x1d.buraco.v1.SubmitMovesRequest\x1a\x1e.buraco.v1.SubmitMovesResponse\x12\x43\n\x08UndoMove\x12\x1a.buraco.v1.UndoMoveRequest\x1a\x1b.buraco.v1.UndoMoveResponse\x12K\n\nWatchTable\x12\x1c.buraco.v1.WatchTableRequest\x1a\x1d.buraco.v1.WatchTableResponse0\x01\x12J\n\tPlayTable\x12\x1b.buraco.v1.PlayTableRequest\x1a\x1c.buraco.v1.PlayTableResponse(\x01\x30\x01\x12\x46\n\tGetRecord\x12\x1b.buraco.v1.GetRecordRequest\x1a\x1c.buraco.v1.GetRecordResponse\x12R\n\rSignInAsGuest\x12\x1f.buraco.v1.SignInAsGuestRequest\x1a .buraco.v1.SignInAsGuestResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,86 +42,92 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PLAYERROR_METADATAENTRY']._loaded_options = None
   _globals['_PLAYERROR_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_CREATETABLEREQUEST']._serialized_start=226
-  _globals['_CREATETABLEREQUEST']._serialized_end=440
-  _globals['_CREATETABLERESPONSE']._serialized_start=442
-  _globals['_CREATETABLERESPONSE']._serialized_end=496
-  _globals['_GETTABLEREQUEST']._serialized_start=498
-  _globals['_GETTABLEREQUEST']._serialized_end=533
-  _globals['_GETTABLERESPONSE']._serialized_start=535
-  _globals['_GETTABLERESPONSE']._serialized_end=586
-  _globals['_LISTTABLESREQUEST']._serialized_start=588
-  _globals['_LISTTABLESREQUEST']._serialized_end=698
-  _globals['_LISTTABLESRESPONSE']._serialized_start=700
-  _globals['_LISTTABLESRESPONSE']._serialized_end=779
-  _globals['_JOINTABLEREQUEST']._serialized_start=781
-  _globals['_JOINTABLEREQUEST']._serialized_end=903
-  _globals['_JOINTABLERESPONSE']._serialized_start=906
-  _globals['_JOINTABLERESPONSE']._serialized_end=1041
-  _globals['_RENEWTOKENREQUEST']._serialized_start=1043
-  _globals['_RENEWTOKENREQUEST']._serialized_end=1080
-  _globals['_RENEWTOKENRESPONSE']._serialized_start=1082
-  _globals['_RENEWTOKENRESPONSE']._serialized_end=1171
-  _globals['_LEAVETABLEREQUEST']._serialized_start=1173
-  _globals['_LEAVETABLEREQUEST']._serialized_end=1230
-  _globals['_LEAVETABLERESPONSE']._serialized_start=1232
-  _globals['_LEAVETABLERESPONSE']._serialized_end=1285
-  _globals['_TABLESERVICEGETVIEWREQUEST']._serialized_start=1287
-  _globals['_TABLESERVICEGETVIEWREQUEST']._serialized_end=1333
-  _globals['_TABLESERVICEGETVIEWRESPONSE']._serialized_start=1335
-  _globals['_TABLESERVICEGETVIEWRESPONSE']._serialized_end=1413
-  _globals['_TABLESERVICELISTLEGALMOVESREQUEST']._serialized_start=1415
-  _globals['_TABLESERVICELISTLEGALMOVESREQUEST']._serialized_end=1468
-  _globals['_TABLESERVICELISTLEGALMOVESRESPONSE']._serialized_start=1470
-  _globals['_TABLESERVICELISTLEGALMOVESRESPONSE']._serialized_end=1556
-  _globals['_SUBMITMOVESREQUEST']._serialized_start=1558
-  _globals['_SUBMITMOVESREQUEST']._serialized_end=1684
-  _globals['_SUBMITMOVESRESPONSE']._serialized_start=1686
-  _globals['_SUBMITMOVESRESPONSE']._serialized_end=1790
-  _globals['_UNDOMOVEREQUEST']._serialized_start=1792
-  _globals['_UNDOMOVEREQUEST']._serialized_end=1883
-  _globals['_UNDOMOVERESPONSE']._serialized_start=1885
-  _globals['_UNDOMOVERESPONSE']._serialized_end=1986
-  _globals['_WATCHTABLEREQUEST']._serialized_start=1988
-  _globals['_WATCHTABLEREQUEST']._serialized_end=2073
-  _globals['_TABLEUPDATE']._serialized_start=2075
-  _globals['_TABLEUPDATE']._serialized_end=2152
-  _globals['_HEARTBEAT']._serialized_start=2154
-  _globals['_HEARTBEAT']._serialized_end=2183
-  _globals['_RECONNECT']._serialized_start=2185
-  _globals['_RECONNECT']._serialized_end=2214
-  _globals['_HISTORYGONE']._serialized_start=2216
-  _globals['_HISTORYGONE']._serialized_end=2254
-  _globals['_WATCHTABLERESPONSE']._serialized_start=2257
-  _globals['_WATCHTABLERESPONSE']._serialized_end=2499
-  _globals['_PLAYOPEN']._serialized_start=2501
-  _globals['_PLAYOPEN']._serialized_end=2598
-  _globals['_PLAYSUBMIT']._serialized_start=2600
-  _globals['_PLAYSUBMIT']._serialized_end=2700
-  _globals['_PLAYUNDO']._serialized_start=2702
-  _globals['_PLAYUNDO']._serialized_end=2768
-  _globals['_PLAYTABLEREQUEST']._serialized_start=2771
-  _globals['_PLAYTABLEREQUEST']._serialized_end=2915
-  _globals['_PLAYERROR']._serialized_start=2918
-  _globals['_PLAYERROR']._serialized_end=3169
-  _globals['_PLAYERROR_METADATAENTRY']._serialized_start=3122
-  _globals['_PLAYERROR_METADATAENTRY']._serialized_end=3169
-  _globals['_PLAYANSWER']._serialized_start=3171
-  _globals['_PLAYANSWER']._serialized_end=3297
-  _globals['_PLAYACCEPTED']._serialized_start=3299
-  _globals['_PLAYACCEPTED']._serialized_end=3365
-  _globals['_PLAYTURN']._serialized_start=3367
-  _globals['_PLAYTURN']._serialized_end=3458
-  _globals['_PLAYTABLERESPONSE']._serialized_start=3461
-  _globals['_PLAYTABLERESPONSE']._serialized_end=3780
-  _globals['_GETRECORDREQUEST']._serialized_start=3782
-  _globals['_GETRECORDREQUEST']._serialized_end=3857
-  _globals['_GETRECORDRESPONSE']._serialized_start=3859
-  _globals['_GETRECORDRESPONSE']._serialized_end=3930
-  _globals['_SIGNINASGUESTREQUEST']._serialized_start=3932
-  _globals['_SIGNINASGUESTREQUEST']._serialized_end=3968
-  _globals['_SIGNINASGUESTRESPONSE']._serialized_start=3970
-  _globals['_SIGNINASGUESTRESPONSE']._serialized_end=4082
-  _globals['_TABLESERVICE']._serialized_start=4085
-  _globals['_TABLESERVICE']._serialized_end=5200
+  _globals['_CREATETABLEREQUEST']._serialized_start=279
+  _globals['_CREATETABLEREQUEST']._serialized_end=493
+  _globals['_CREATETABLERESPONSE']._serialized_start=495
+  _globals['_CREATETABLERESPONSE']._serialized_end=549
+  _globals['_GETTABLEREQUEST']._serialized_start=551
+  _globals['_GETTABLEREQUEST']._serialized_end=586
+  _globals['_GETTABLERESPONSE']._serialized_start=588
+  _globals['_GETTABLERESPONSE']._serialized_end=639
+  _globals['_LISTTABLESREQUEST']._serialized_start=641
+  _globals['_LISTTABLESREQUEST']._serialized_end=751
+  _globals['_LISTTABLESRESPONSE']._serialized_start=753
+  _globals['_LISTTABLESRESPONSE']._serialized_end=832
+  _globals['_JOINTABLEREQUEST']._serialized_start=834
+  _globals['_JOINTABLEREQUEST']._serialized_end=956
+  _globals['_JOINTABLERESPONSE']._serialized_start=959
+  _globals['_JOINTABLERESPONSE']._serialized_end=1094
+  _globals['_RENEWTOKENREQUEST']._serialized_start=1096
+  _globals['_RENEWTOKENREQUEST']._serialized_end=1133
+  _globals['_RENEWTOKENRESPONSE']._serialized_start=1135
+  _globals['_RENEWTOKENRESPONSE']._serialized_end=1224
+  _globals['_LEAVETABLEREQUEST']._serialized_start=1226
+  _globals['_LEAVETABLEREQUEST']._serialized_end=1283
+  _globals['_LEAVETABLERESPONSE']._serialized_start=1285
+  _globals['_LEAVETABLERESPONSE']._serialized_end=1338
+  _globals['_TABLESERVICEGETVIEWREQUEST']._serialized_start=1340
+  _globals['_TABLESERVICEGETVIEWREQUEST']._serialized_end=1386
+  _globals['_TABLESERVICEGETVIEWRESPONSE']._serialized_start=1388
+  _globals['_TABLESERVICEGETVIEWRESPONSE']._serialized_end=1466
+  _globals['_TABLESERVICELISTLEGALMOVESREQUEST']._serialized_start=1468
+  _globals['_TABLESERVICELISTLEGALMOVESREQUEST']._serialized_end=1521
+  _globals['_TABLESERVICELISTLEGALMOVESRESPONSE']._serialized_start=1523
+  _globals['_TABLESERVICELISTLEGALMOVESRESPONSE']._serialized_end=1609
+  _globals['_TABLESERVICEARRANGEMELDREQUEST']._serialized_start=1611
+  _globals['_TABLESERVICEARRANGEMELDREQUEST']._serialized_end=1721
+  _globals['_TABLESERVICEARRANGEMELDRESPONSE']._serialized_start=1724
+  _globals['_TABLESERVICEARRANGEMELDRESPONSE']._serialized_end=1863
+  _globals['_SUBMITMOVESREQUEST']._serialized_start=1865
+  _globals['_SUBMITMOVESREQUEST']._serialized_end=1991
+  _globals['_SUBMITMOVESRESPONSE']._serialized_start=1993
+  _globals['_SUBMITMOVESRESPONSE']._serialized_end=2097
+  _globals['_UNDOMOVEREQUEST']._serialized_start=2099
+  _globals['_UNDOMOVEREQUEST']._serialized_end=2190
+  _globals['_UNDOMOVERESPONSE']._serialized_start=2192
+  _globals['_UNDOMOVERESPONSE']._serialized_end=2293
+  _globals['_WATCHTABLEREQUEST']._serialized_start=2295
+  _globals['_WATCHTABLEREQUEST']._serialized_end=2416
+  _globals['_TABLEUPDATE']._serialized_start=2418
+  _globals['_TABLEUPDATE']._serialized_end=2495
+  _globals['_HEARTBEAT']._serialized_start=2497
+  _globals['_HEARTBEAT']._serialized_end=2526
+  _globals['_RECONNECT']._serialized_start=2528
+  _globals['_RECONNECT']._serialized_end=2557
+  _globals['_HISTORYGONE']._serialized_start=2559
+  _globals['_HISTORYGONE']._serialized_end=2597
+  _globals['_VIEWUPDATE']._serialized_start=2599
+  _globals['_VIEWUPDATE']._serialized_end=2660
+  _globals['_WATCHTABLERESPONSE']._serialized_start=2663
+  _globals['_WATCHTABLERESPONSE']._serialized_end=2981
+  _globals['_PLAYOPEN']._serialized_start=2983
+  _globals['_PLAYOPEN']._serialized_end=3095
+  _globals['_PLAYSUBMIT']._serialized_start=3097
+  _globals['_PLAYSUBMIT']._serialized_end=3197
+  _globals['_PLAYUNDO']._serialized_start=3199
+  _globals['_PLAYUNDO']._serialized_end=3265
+  _globals['_PLAYTABLEREQUEST']._serialized_start=3268
+  _globals['_PLAYTABLEREQUEST']._serialized_end=3412
+  _globals['_PLAYERROR']._serialized_start=3415
+  _globals['_PLAYERROR']._serialized_end=3666
+  _globals['_PLAYERROR_METADATAENTRY']._serialized_start=3619
+  _globals['_PLAYERROR_METADATAENTRY']._serialized_end=3666
+  _globals['_PLAYANSWER']._serialized_start=3668
+  _globals['_PLAYANSWER']._serialized_end=3794
+  _globals['_PLAYACCEPTED']._serialized_start=3796
+  _globals['_PLAYACCEPTED']._serialized_end=3862
+  _globals['_PLAYTURN']._serialized_start=3864
+  _globals['_PLAYTURN']._serialized_end=3955
+  _globals['_PLAYTABLERESPONSE']._serialized_start=3958
+  _globals['_PLAYTABLERESPONSE']._serialized_end=4316
+  _globals['_GETRECORDREQUEST']._serialized_start=4318
+  _globals['_GETRECORDREQUEST']._serialized_end=4393
+  _globals['_GETRECORDRESPONSE']._serialized_start=4395
+  _globals['_GETRECORDRESPONSE']._serialized_end=4466
+  _globals['_SIGNINASGUESTREQUEST']._serialized_start=4468
+  _globals['_SIGNINASGUESTREQUEST']._serialized_end=4504
+  _globals['_SIGNINASGUESTRESPONSE']._serialized_start=4506
+  _globals['_SIGNINASGUESTRESPONSE']._serialized_end=4618
+  _globals['_TABLESERVICE']._serialized_start=4621
+  _globals['_TABLESERVICE']._serialized_end=5838
 # @@protoc_insertion_point(module_scope)

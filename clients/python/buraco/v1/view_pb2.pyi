@@ -59,19 +59,23 @@ class SeatView(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     SIDE_FIELD_NUMBER: _builtins.int
     HAND_COUNT_FIELD_NUMBER: _builtins.int
+    PLAYER_NAME_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     side: _builtins.int
     hand_count: _builtins.int
+    player_name: _builtins.str
+    """As in Table; empty while the seat is free, and without a table."""
     def __init__(
         self,
         *,
         seat: _builtins.int = ...,
         side: _builtins.int = ...,
         hand_count: _builtins.int = ...,
+        player_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_count", b"hand_count", "seat", b"seat", "side", b"side"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_count", b"hand_count", "player_name", b"player_name", "seat", b"seat", "side", b"side"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
