@@ -5,6 +5,7 @@ Every move is answered with one, so they are assembled from serialised fields, m
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import count, repeat
 from typing import Final
 
 from buraco.v1 import view_pb2
@@ -33,14 +34,14 @@ def view_to_pb(view: View) -> view_pb2.View:
     return view_pb2.View.FromString(view_bytes(view))
 
 
-def view_bytes(view: View, seats: Sequence[bytes] = ()) -> bytes:
-    """Return a view, serialised. `seats`: fields of each SeatView, serialised, beyond those that the rules know."""
+def view_bytes(view: View, seat_facts: Sequence[bytes] = ()) -> bytes:
+    """Return a view, serialised, with further fields of its SeatViews, which a deal does not know."""
     first, second = view.sides
     return b"".join(
         [
             b"" if view.seat is None else _VIEW.seat(view.seat),
             _VIEW.hand(view.hand),
-            _seats_fields_with(view.hand_counts, seats) if seats else _seats_fields(view.hand_counts),
+            *map(_seat_field, count(), view.hand_counts, seat_facts or repeat(b"")),
             _side_field(first),
             _side_field(second),
             _VIEW.stock_count(view.stock_count),
@@ -121,15 +122,9 @@ def _side_from_pb(side: view_pb2.SideView, path: Path, problems: Problems) -> Si
 
 
 @lru_cache(_CACHED)
-def _seats_fields(hand_counts: tuple[int, ...]) -> bytes:
-    return _seats_fields_with(hand_counts, [b""] * len(hand_counts))
-
-
-def _seats_fields_with(hand_counts: tuple[int, ...], more: Sequence[bytes]) -> bytes:
-    seats = enumerate(zip(hand_counts, more, strict=True))
-    return b"".join(
-        [_VIEW.seats(_SEAT.seat(i) + _SEAT.side(i & 1) + _SEAT.hand_count(count) + rest) for i, (count, rest) in seats]
-    )
+def _seat_field(seat: int, hand_count: int, facts: bytes) -> bytes:
+    """Return an item of a serialised view's field `seats`."""
+    return _VIEW.seats(_SEAT.seat(seat) + _SEAT.side(seat & 1) + _SEAT.hand_count(hand_count) + facts)
 
 
 @lru_cache(_CACHED)

@@ -200,6 +200,11 @@ def turn(revision: int) -> table_service_pb2.PlayTurn:
     return table_service_pb2.PlayTurn(revision=revision)
 
 
+def view(revision: int) -> table_service_pb2.ViewUpdate:
+    """What the seat sees after a change."""
+    return table_service_pb2.ViewUpdate(revision=revision)
+
+
 _FIELDS = {
     table_service_pb2.TableUpdate: "state",
     table_pb2.Events: "events",
@@ -208,6 +213,7 @@ _FIELDS = {
     table_service_pb2.HistoryGone: "history_gone",
     table_service_pb2.PlayAnswer: "answer",
     table_service_pb2.PlayTurn: "turn",
+    table_service_pb2.ViewUpdate: "view",
 }
 
 

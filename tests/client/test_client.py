@@ -40,18 +40,27 @@ async def test_joined_seat_is_ready_to_play(client: BuracoClient, script: Script
     table = table_pb2.Table(id="t", revision=2)
     script.on("JoinTable", table_service_pb2.JoinTableResponse(seat=3, token="abc", table=table))
     script.on("ListLegalMoves", table_service_pb2.TableServiceListLegalMovesResponse(revision=5))
+    arranged = table_service_pb2.TableServiceArrangeMeldResponse(revision=5, violations=[move_pb2.VIOLATION_GAP])
+    script.on("ArrangeMeld", arranged, arranged)
     script.on("UndoMove", table_service_pb2.UndoMoveResponse(revision=6))
     script.on("LeaveTable", table_service_pb2.LeaveTableResponse(table=table))
     script.on("ConfirmScore", table_service_pb2.ConfirmScoreResponse(table=table))
     seat = await client.join_table("t", "Ana", seat=3, entropy=b"dice")
     assert seat.table == table
     assert (await seat.list_legal_moves()).revision == 5
+    assert await seat.arrange_meld([card_pb2.CARD_JOKER]) == arranged
+    assert await seat.arrange_meld([card_pb2.CARD_JOKER], 2) == arranged
+    assert [request.HasField("meld") for request in script.requests["ArrangeMeld"]] == [False, True]
+    assert (script.requests["ArrangeMeld"][1].meld, script.requests["ArrangeMeld"][1].cards) == (
+        2,
+        [card_pb2.CARD_JOKER],
+    )
     assert (await seat.undo(5)).revision == 6
     assert await seat.confirm_score(4) == table
     assert await seat.leave() == table
     (join,) = script.requests["JoinTable"]
     assert (join.table_id, join.player_name, join.seat, join.entropy) == ("t", "Ana", 3, b"dice")
-    for method in ("ListLegalMoves", "UndoMove", "ConfirmScore", "LeaveTable"):
+    for method in ("ListLegalMoves", "ArrangeMeld", "UndoMove", "ConfirmScore", "LeaveTable"):
         assert script.requests[method][0].table_id == "t"
         assert script.metadata[method][0]["authorization"] == "Bearer abc"
     assert script.requests["UndoMove"][0].revision == 5

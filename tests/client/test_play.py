@@ -9,7 +9,7 @@ import pytest
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_client import BuracoError, DeadlineExceeded, RevisionStale, RuleBroken
 from tests.client.playing import CODE, DRAW, Table, accepted, refused, take
-from tests.client.scripted import events, forever, send, state, turn
+from tests.client.scripted import events, forever, send, state, turn, view
 
 if TYPE_CHECKING:
     from buraco_client import BuracoClient
@@ -50,6 +50,34 @@ async def test_turns_are_sent_only_if_asked_for(client: BuracoClient, script: Sc
     async with client.restore_seat("t", 0, "abc").play(legal_moves=False) as session:
         await take(session, 1)
     assert not table.opened[0].legal_moves
+
+
+async def test_views_come_if_asked_for(client: BuracoClient, script: Script, table: Table) -> None:
+    """A session with views yields one after every change, the last one after the end of the match."""
+
+    async def play(context: Any) -> None:
+        await send(context, accepted(await table.ask(context), 4), view(4))
+        await send(context, accepted(await table.ask(context), 5, match_ended=True), view(5))
+
+    script.on("PlayTable", table.stream(state(3), turn(3), then=play))
+    async with client.restore_seat("t", 0, "abc").play(views=True) as session:
+        for revision in (4, 5):
+            assert await session.submit([DRAW]) == revision
+        updates = [update async for update in session]
+    assert updates == [state(3), turn(3), events(4), view(4), events(5, match_ended=True), view(5)]
+    assert table.opened == [table_service_pb2.PlayOpen(table_id="t", legal_moves=True, views=True)]
+
+
+async def test_service_without_views_ends_the_session(client: BuracoClient, script: Script, table: Table) -> None:
+    """A service that knows no views ends the stream behind the last events: nobody waits for a view."""
+
+    async def play(context: Any) -> None:
+        await send(context, accepted(await table.ask(context), 4, match_ended=True))
+
+    script.on("PlayTable", table.stream(state(3), then=play))
+    async with client.restore_seat("t", 0, "abc").play(views=True) as session:
+        await session.submit([DRAW])
+        assert [update async for update in session] == [state(3), events(4, match_ended=True)]
 
 
 async def test_updates_wait_for_the_iteration(client: BuracoClient, script: Script, table: Table) -> None:

@@ -19,7 +19,9 @@ from tests.client.scripted import (
     retry_info,
     send,
     state,
+    turn,
     unavailable_store,
+    view,
 )
 
 if TYPE_CHECKING:
@@ -213,6 +215,45 @@ async def test_watch_ends_with_the_match(client: BuracoClient, script: Script, l
     assert [update async for update in updates] == [state(3), last]
     with pytest.raises(StopAsyncIteration):
         await anext(updates)
+
+
+async def test_views_and_turns_come_if_asked_for(client: BuracoClient, script: Script) -> None:
+    """A watch asks for views and legal moves, yields them, and leaves out what a resumed stream repeats of them."""
+    script.on(
+        "WatchTable",
+        stream(state(3), view(3), turn(3), events(4), view(4), then=unavailable_store()),
+        stream(view(4), turn(4), turn(4), events(5), view(5)),
+    )
+    async with client.restore_seat("t", 0, "abc").watch(views=True, legal_moves=True) as updates:
+        assert await take(updates, 7) == [state(3), turn(3), events(4), view(4), turn(4), events(5), view(5)]
+    for request in script.requests["WatchTable"]:
+        assert request.views
+        assert request.legal_moves
+    assert resumed_after(script) == [None, 4]
+
+
+async def test_views_start_over_with_the_state(client: BuracoClient, script: Script) -> None:
+    """After a lost history views and turns of lower revisions are new."""
+    script.on("WatchTable", stream(state(8), events(9), view(9), turn(9), then=unavailable_store()))
+    script.on("WatchTable", stream(HISTORY_GONE, state(3), turn(3), events(4), view(4)))
+    async with client.watch("t", views=True) as updates:
+        assert (await take(updates, 9))[4:] == [HISTORY_GONE, state(3), turn(3), events(4), view(4)]
+
+
+async def test_last_view_ends_the_watch(client: BuracoClient, script: Script) -> None:
+    """With views the end of the match is its view, fetched by another stream if need be."""
+    last = events(4, match_ended=True)
+    script.on("WatchTable", stream(state(3), last, then=unavailable_store()), stream(view(4), events(5)))
+    assert [update async for update in client.watch("t", views=True)] == [state(3), last, view(4)]
+    assert resumed_after(script) == [None, 4]
+
+
+async def test_service_without_views_ends_the_watch(client: BuracoClient, script: Script) -> None:
+    """A service that knows no views ends the stream behind the last events: nobody waits for a view."""
+    last = events(4, match_ended=True)
+    script.on("WatchTable", stream(state(3), last, then=end))
+    assert [update async for update in client.watch("t", views=True)] == [state(3), last]
+    assert len(script.requests["WatchTable"]) == 1
 
 
 async def test_watch_after_the_end_has_nothing_to_wait_for(client: BuracoClient, script: Script) -> None:

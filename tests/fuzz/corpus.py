@@ -154,6 +154,7 @@ def _table_requests() -> Iterator[tuple[str, Message]]:
     yield "LeaveTable", table_pb.LeaveTableRequest(table_id=TABLE_ID, request_id=REQUEST_ID)
     yield "GetView", table_pb.TableServiceGetViewRequest(table_id=TABLE_ID)
     yield "ListLegalMoves", table_pb.TableServiceListLegalMovesRequest(table_id=TABLE_ID)
+    yield "ArrangeMeld", table_pb.TableServiceArrangeMeldRequest(table_id=TABLE_ID, meld=1, cards=(1, 2, 3))  # type: ignore[arg-type]
     for deal in _deals():
         moves = [move_to_pb(move) for move in legal_moves(deal)[:4]]
         yield (

@@ -73,6 +73,8 @@ class Watched:
             assert seat is not None
             self.check_view(message.view, seat, message.revision)
             self.check_moves(message.moves, seat, message.revision)
+        elif kind == "view":
+            self.check_view(message.view, seat, message.revision)
         elif kind == "answer" and message.HasField("accepted"):
             self.check_events(message.accepted.events, seat, message.accepted.revision)
         elif kind == "answer":
@@ -115,6 +117,19 @@ class Watched:
             assert kind == "card", path
             found.setdefault(path, []).extend(values)
         assert found == {path: cards for path, cards in expected.items() if cards}
+        names = [held.player_name for held in self.tables[revision].seats]
+        assert [shown.player_name for shown in view.seats] == names
+        self.checked += 1
+
+    def check_arrangements(
+        self, answer: pb.TableServiceArrangeMeldResponse, seat: int, cards: Sequence[int], meld: int | None
+    ) -> None:
+        """Arrangements: of the cards asked about and those of the meld, which everybody sees, and of no others."""
+        deal = self._deal(answer.revision)
+        base = () if meld is None else deal.sides[seat % 2].melds[meld].cards
+        for arrangement in answer.arrangements:
+            assert sorted(arrangement.meld.cards) == sorted([*base, *cards])
+        assert bool(answer.arrangements) != bool(answer.violations)
         self.checked += 1
 
     def check_moves(self, moves: Sequence[Message], seat: int, revision: int) -> None:
@@ -180,11 +195,14 @@ class Watched:
         self._check_words(error.message, [Violation(violation) for violation in error.violations])
         self._check_metadata(dict(error.metadata))
 
-    def check_refusal(self, refusal: Refusal) -> None:
+    def check_refusal(self, refusal: Refusal, *, of_moves: bool = True) -> None:
         """The same of a call."""
         assert not refusal.fields
         self._check_words(refusal.message, [Violation[name] for name, _ in refusal.broken])
-        self._check_metadata(refusal.metadata)
+        if of_moves:
+            self._check_metadata(refusal.metadata)
+        else:
+            assert not refusal.metadata
 
     def _check_words(self, text: str, violations: Sequence[Violation]) -> None:
         assert violations

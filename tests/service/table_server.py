@@ -19,7 +19,8 @@ from buraco.v1 import move_pb2, table_pb2, view_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_codec.moves import move_to_pb
-from buraco_rules import PRESETS, Move
+from buraco_codec.views import view_to_pb
+from buraco_rules import PRESETS, Deal, Move, view_of
 from buraco_service.access.seat_tokens import SeatTokens, SigningKey
 from buraco_service.commands.serve import compose
 from buraco_service.configuration.settings import Settings
@@ -39,6 +40,7 @@ QUIET: Final = 300.0
 SEED: Final = bytes(range(32))
 KEY: Final = SigningKey("first", b"the first key of these tests is long enough for any algorithm...")
 RULE_SET: Final = "buraco-plus-classic"
+NAMES: Final = ("Ada", "Bo", "Cy", "Di")
 # Channels to one address would share a connection otherwise.
 _OWN_CONNECTION: Final = (("grpc.use_local_subchannel_pool", 1),)
 
@@ -188,14 +190,19 @@ class Player(NamedTuple):
         request = pb.TableServiceListLegalMovesRequest(table_id=self.table_id)
         return await self.replica.tables.ListLegalMoves(request, metadata=self.metadata, timeout=PATIENCE)
 
-    def watch(self, after: int | None = None) -> Updates:
-        """WatchTable from the seat."""
-        return watch(self.replica, self.table_id, after, self.metadata)
+    async def arrange(self, cards: Iterable[int], meld: int | None = None) -> pb.TableServiceArrangeMeldResponse:
+        """ArrangeMeld."""
+        request = pb.TableServiceArrangeMeldRequest(table_id=self.table_id, meld=meld, cards=cards)  # type: ignore[arg-type]
+        return await self.replica.tables.ArrangeMeld(request, metadata=self.metadata, timeout=PATIENCE)
 
-    async def play(self, after: int | None = None, *, legal_moves: bool = False) -> Play:
-        """PlayTable, opened."""
+    def watch(self, after: int | None = None, **wanted: bool) -> Updates:
+        """WatchTable from the seat; wanted are views and legal moves."""
+        return watch(self.replica, self.table_id, after, self.metadata, **wanted)
+
+    async def play(self, after: int | None = None, **wanted: bool) -> Play:
+        """PlayTable, opened; wanted are views and legal moves."""
         stream = self.play_unopened()
-        await stream.send(open=pb.PlayOpen(table_id=self.table_id, after_revision=after, legal_moves=legal_moves))
+        await stream.send(open=pb.PlayOpen(table_id=self.table_id, after_revision=after, **wanted))
         return stream
 
     def play_unopened(self) -> Play:
@@ -240,9 +247,8 @@ async def sign_in(replica: Replica, name: str = "Zoë") -> pb.SignInAsGuestRespo
 async def start(replica: Replica, *, entropies: Sequence[bytes] = (), **fields: Any) -> list[Player]:
     """A table whose seats are all taken, as its players by seat."""
     table = await create(replica, **fields)
-    names = ("Ada", "Bo", "Cy", "Di")
     return [
-        await join(replica, table.id, player_name=names[seat], entropy=entropies[seat] if entropies else b"")
+        await join(replica, table.id, player_name=NAMES[seat], entropy=entropies[seat] if entropies else b"")
         for seat in range(len(table.seats))
     ]
 
@@ -258,10 +264,20 @@ async def records(replica: Replica, table_id: str, **fields: Any) -> pb.GetRecor
     return await replica.tables.GetRecord(pb.GetRecordRequest(table_id=table_id, **fields), timeout=PATIENCE)
 
 
-def watch(replica: Replica, table_id: str, after: int | None = None, metadata: Metadata = ()) -> Updates:
-    """WatchTable, by default for everybody."""
-    request = pb.WatchTableRequest(table_id=table_id, after_revision=after)
+def watch(
+    replica: Replica, table_id: str, after: int | None = None, metadata: Metadata = (), **wanted: bool
+) -> Updates:
+    """WatchTable, by default for everybody; wanted are views and legal moves."""
+    request = pb.WatchTableRequest(table_id=table_id, after_revision=after, **wanted)
     return Updates(replica.tables.WatchTable(request, metadata=metadata, timeout=PATIENCE))
+
+
+def shown_view(deal: Deal, seat: int | None, *names: str) -> view_pb2.View:
+    """The view of a deal at a table whose players have these names, by default those of `start`."""
+    view = view_to_pb(view_of(deal, seat))
+    for shown, name in zip(view.seats, names or NAMES, strict=False):
+        shown.player_name = name
+    return view
 
 
 class Update(NamedTuple):

@@ -19,8 +19,8 @@ _WITHIN_TURN: Final = {"drew", "took_pile", "melded", "laid_off", "wild_moved"}
 class _Session(PlaySession):
     """A play session that notes every move."""
 
-    def __init__(self, seat: NotedSeat, legal_moves: bool) -> None:
-        super().__init__(seat._connection, seat.table_id, seat._token, legal_moves)
+    def __init__(self, seat: NotedSeat, *, legal_moves: bool, views: bool) -> None:
+        super().__init__(seat._connection, seat.table_id, seat._token, legal_moves=legal_moves, views=views)
         self._seat = seat
 
     async def submit(
@@ -56,9 +56,9 @@ class NotedSeat(Seat):
         super().__init__(seat._connection, seat.table_id, seat.seat, seat._token, seat.table)
         self.ledger = ledger
 
-    def play(self, *, legal_moves: bool = True) -> PlaySession:
+    def play(self, *, legal_moves: bool = True, views: bool = False) -> PlaySession:
         """A stream whose moves are noted."""
-        return _Session(self, legal_moves)
+        return _Session(self, legal_moves=legal_moves, views=views)
 
     async def submit(
         self,

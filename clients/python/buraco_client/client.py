@@ -243,15 +243,16 @@ class BuracoClient:
         request = table_service_pb2.TableServiceGetViewRequest(table_id=table_id)
         return await self._call(self._tables.GetView, request, timeout=timeout)
 
-    def watch(self, table_id: str, *, after_revision: int | None = None) -> Watch:
+    def watch(self, table_id: str, *, after_revision: int | None = None, views: bool = False) -> Watch:
         """Return what happens at a table as everybody may see it; see `Watch`.
 
             async for update in client.watch(table_id):
                 ...
 
-        `after_revision`: yield only later changes, without the state first.
+        `after_revision`: yield only later changes, without the state first. `views`: yield a ViewUpdate after every
+        change.
         """
-        return Watch(self._connection, table_id, None, after_revision)
+        return Watch(self._connection, table_id, None, after_revision, views=views)
 
     async def get_record(
         self, table_id: str, *, after_deal: int = 0, page_size: int = 0, timeout: float | None = None

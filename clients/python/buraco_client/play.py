@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     _Call = grpc.aio.StreamStreamCall[table_service_pb2.PlayTableRequest, table_service_pb2.PlayTableResponse]
 
-#: What a play session yields: what a watch yields, and the seat's turns.
-PlayUpdate = Update | table_service_pb2.PlayTurn
+#: What a play session yields.
+PlayUpdate = Update
 
 
 class _PendingRequest:
@@ -77,14 +77,16 @@ class PlaySession(AsyncIterator[PlayUpdate]):
     One task may iterate while others submit. Submits go one after the other.
     """
 
-    def __init__(self, connection: Connection, table_id: str, token: SeatToken, legal_moves: bool) -> None:
+    def __init__(
+        self, connection: Connection, table_id: str, token: SeatToken, *, legal_moves: bool, views: bool
+    ) -> None:
         self._connection = connection
         self._table_id = table_id
         self._token = token
         self._legal_moves = legal_moves
-        self._cursor = Cursor()
+        self._views = views
+        self._cursor = Cursor(views=views)
         self._outage = Outage(connection.streams)
-        self._turn_revision: int | None = None
         self._updates: deque[PlayUpdate] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._pending: _PendingRequest | None = None
@@ -259,7 +261,10 @@ class PlaySession(AsyncIterator[PlayUpdate]):
     async def _open(self, call: _Call) -> None:
         """Write the opening message, and the request that still waits for its answer."""
         opening = table_service_pb2.PlayOpen(
-            table_id=self._table_id, after_revision=self._cursor.revision, legal_moves=self._legal_moves
+            table_id=self._table_id,
+            after_revision=self._cursor.revision,
+            legal_moves=self._legal_moves,
+            views=self._views,
         )
         # No silence timer yet: cancelling a call that has no connection does not wake its writer.
         async with asyncio.timeout(self._connection.streams.max_silence):
@@ -278,6 +283,8 @@ class PlaySession(AsyncIterator[PlayUpdate]):
         while True:
             message = await call.read()
             if not isinstance(message, table_service_pb2.PlayTableResponse):
+                self._cursor.end_stream()
+                self._wake_waiter()
                 return stream_broken("the stream ended")
             if message.HasField("reconnect"):
                 return reconnect_requested()
@@ -306,11 +313,6 @@ class PlaySession(AsyncIterator[PlayUpdate]):
                 self._pending.resolve(answer)
         elif message.HasField("heartbeat"):
             self._outage.end()
-        elif message.HasField("turn"):
-            # A resumed stream repeats the turn.
-            if self._turn_revision is None or message.turn.revision > self._turn_revision:
-                self._turn_revision = message.turn.revision
-                self._push(message.turn)
         else:
             update = get_update(message)
             if update is not None:
@@ -318,14 +320,9 @@ class PlaySession(AsyncIterator[PlayUpdate]):
 
     def _push_if_new(self, update: Update) -> None:
         if not self._cursor.is_finished and self._cursor.advance(update):
-            if isinstance(update, table_service_pb2.HistoryGone):
-                self._turn_revision = None
-            self._push(update)
-
-    def _push(self, update: PlayUpdate) -> None:
-        self._outage.end()
-        self._updates.append(update)
-        self._wake_waiter()
+            self._outage.end()
+            self._updates.append(update)
+            self._wake_waiter()
 
     def _wake_waiter(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import grpc.aio
 
-    from buraco.v1 import move_pb2, table_pb2
+    from buraco.v1 import card_pb2, move_pb2, table_pb2
     from buraco_client.connection import Connection
     from buraco_client.token import SeatToken
 
@@ -153,25 +153,39 @@ class Seat:
         )
         return (await self._call(self._tables.ConfirmScore, request, timeout)).table
 
-    def watch(self, *, after_revision: int | None = None) -> Watch:
+    async def arrange_meld(
+        self, cards: Iterable[card_pb2.Card.ValueType], meld: int | None = None, *, timeout: float | None = None
+    ) -> table_service_pb2.TableServiceArrangeMeldResponse:
+        """Return every arrangement of cards of the hand as one meld with its value, or why there is none.
+
+            melds = [found.meld for found in (await seat.arrange_meld(picked)).arrangements]
+
+        `meld`: the index of a meld of the seat's side that they are laid off on; default: they are a new meld. Raise
+        RuleBroken if the hand does not hold the cards or the side has no such meld.
+        """
+        request = table_service_pb2.TableServiceArrangeMeldRequest(table_id=self.table_id, meld=meld, cards=cards)
+        return await self._call(self._tables.ArrangeMeld, request, timeout)
+
+    def watch(self, *, after_revision: int | None = None, views: bool = False, legal_moves: bool = False) -> Watch:
         """Return what happens at the table as the seat may see it; see `Watch`.
 
             async for update in seat.watch():
                 ...
 
-        `after_revision`: yield only later changes, without the state first.
+        `after_revision`: yield only later changes, without the state first. `views`: yield a ViewUpdate after every
+        change. `legal_moves`: yield a PlayTurn with the view and the legal moves whenever the seat is to move.
         """
-        return Watch(self._connection, self.table_id, self._token, after_revision)
+        return Watch(self._connection, self.table_id, self._token, after_revision, views=views, legal_moves=legal_moves)
 
-    def play(self, *, legal_moves: bool = True) -> PlaySession:
+    def play(self, *, legal_moves: bool = True, views: bool = False) -> PlaySession:
         """Return a two-way stream for watching and playing, the cheapest way for each move; see `PlaySession`.
 
             async with seat.play() as session:
                 ...
 
-        `legal_moves`: yield a PlayTurn with the view and the legal moves whenever the seat is to move.
+        `legal_moves` and `views`: as in `watch`.
         """
-        return PlaySession(self._connection, self.table_id, self._token, legal_moves)
+        return PlaySession(self._connection, self.table_id, self._token, legal_moves=legal_moves, views=views)
 
     async def _call(
         self,

@@ -12,8 +12,15 @@ from buraco.v1 import table_pb2, table_service_pb2
 from buraco_client.backoff import Backoff
 from buraco_client.errors import BuracoError, Unavailable
 
-#: What a stream yields: the whole state, a change, or the notice that the changes asked for are no longer stored.
-Update = table_service_pb2.TableUpdate | table_pb2.Events | table_service_pb2.HistoryGone
+#: What a stream yields: the whole state, a change, or the notice that the changes asked for are no longer stored; if
+#: asked for, the view after a change, and the legal moves if the seat is to move.
+Update = (
+    table_service_pb2.TableUpdate
+    | table_pb2.Events
+    | table_service_pb2.HistoryGone
+    | table_service_pb2.ViewUpdate
+    | table_service_pb2.PlayTurn
+)
 
 # CANCELLED comes from the other side here, and these streams have no deadline: a server or proxy ended them.
 _BROKEN: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED})
@@ -47,7 +54,9 @@ class Cursor:
     (5, False)
     """
 
-    def __init__(self, revision: int | None = None) -> None:
+    def __init__(self, revision: int | None = None, *, views: bool = False) -> None:
+        self._awaits_view = views
+        self._view_revision = self._turn_revision = -1
         #: The newest revision seen; None before the first state.
         self.revision = revision
         #: The revision after which nothing comes, because the match is over; None while it is not known.
@@ -55,8 +64,16 @@ class Cursor:
 
     @property
     def is_finished(self) -> bool:
-        """True if the match is over and everything up to its end was seen."""
-        return self.final_revision is not None and self.revision is not None and self.revision >= self.final_revision
+        """True if the match is over and everything up to its end was seen, the last view included if views come."""
+        return self._is_end(self.revision) and (not self._awaits_view or self._is_end(self._view_revision))
+
+    def end_stream(self) -> None:
+        """Note that the stream has ended in order: if the match is over, no view follows any more."""
+        if self._is_end(self.revision):
+            self._awaits_view = False
+
+    def _is_end(self, revision: int | None) -> bool:
+        return self.final_revision is not None and revision is not None and revision >= self.final_revision
 
     def advance(self, update: Update) -> bool:
         """Move to an update and return True, or return False if it is not new.
@@ -66,7 +83,15 @@ class Cursor:
         if isinstance(update, table_service_pb2.HistoryGone):
             # The state that follows is new even if its revision is lower: the store may have been restored.
             self.revision = self.final_revision = None
+            self._view_revision = self._turn_revision = -1
             return True
+        # A stream that is opened again repeats the view and the turn.
+        if isinstance(update, table_service_pb2.ViewUpdate):
+            before, self._view_revision = self._view_revision, max(self._view_revision, update.revision)
+            return update.revision > before
+        if isinstance(update, table_service_pb2.PlayTurn):
+            before, self._turn_revision = self._turn_revision, max(self._turn_revision, update.revision)
+            return update.revision > before
         if isinstance(update, table_pb2.Events):
             revision = update.revision
             is_final = any(event.HasField("match_ended") for event in update.events)
@@ -76,6 +101,8 @@ class Cursor:
         if self.revision is not None and revision <= self.revision:
             return False
         self.revision = revision
+        if isinstance(update, table_service_pb2.TableUpdate):
+            self._view_revision = revision
         if is_final:
             self.final_revision = revision
         return True
@@ -178,4 +205,8 @@ def get_update(
         return response.state
     if kind == "history_gone":
         return response.history_gone
+    if kind == "view":
+        return response.view
+    if kind == "turn":
+        return response.turn
     return None

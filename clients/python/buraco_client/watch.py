@@ -41,20 +41,32 @@ class Watch(AsyncIterator[Update]):
     seen, if it breaks, falls silent, or the replica asks for that. If the missed changes are no longer stored, a
     HistoryGone comes and then the fresh state: only there may the revision be lower.
 
-    The iteration ends after the update with which the match ends. Before that only `aclose()`, the end of an
-    `async with` block or a BuracoError ends it: an error that another stream cannot help, or that lasted longer than
+    With `views` a ViewUpdate follows every change, with `legal_moves` a PlayTurn every change after which the seat is
+    to move; of changes that come together only the newest has them.
+
+    The iteration ends after the update with which the match ends, or its view. Before that only `aclose()`, the end of
+    an `async with` block or a BuracoError ends it: an error that another stream cannot help, or that lasted longer than
     the client's `reconnect_timeout`. A cancelled step loses nothing: the next one resumes. One task at a time may
     iterate.
     """
 
     def __init__(
-        self, connection: Connection, table_id: str, token: SeatToken | None, after_revision: int | None = None
+        self,
+        connection: Connection,
+        table_id: str,
+        token: SeatToken | None,
+        after_revision: int | None = None,
+        *,
+        views: bool = False,
+        legal_moves: bool = False,
     ) -> None:
         self._connection = connection
         self._table_id = table_id
         self._token = token
         self._token_used = ""
-        self._cursor = Cursor(after_revision)
+        self._views = views
+        self._legal_moves = legal_moves
+        self._cursor = Cursor(after_revision, views=views)
         self._outage = Outage(connection.streams)
         # After the last revision of a finished table nothing comes.
         self._may_be_finished = after_revision is not None
@@ -121,6 +133,9 @@ class Watch(AsyncIterator[Update]):
         except TimeoutError:
             raise stream_broken(f"no message came for {self._connection.streams.max_silence} s") from None
         if response is None:
+            self._cursor.end_stream()
+            if self._cursor.is_finished:
+                return None
             raise stream_broken("the stream ended")
         if response.HasField("reconnect"):
             raise reconnect_requested()
@@ -134,7 +149,12 @@ class Watch(AsyncIterator[Update]):
         """Return the next message, from a new stream if none is open; None at the end of the stream."""
         metadata = await self._get_metadata()
         if self._call is None:
-            request = table_service_pb2.WatchTableRequest(table_id=self._table_id, after_revision=self._cursor.revision)
+            request = table_service_pb2.WatchTableRequest(
+                table_id=self._table_id,
+                after_revision=self._cursor.revision,
+                views=self._views,
+                legal_moves=self._legal_moves,
+            )
             self._call = self._connection.tables.WatchTable(
                 request, metadata=(*self._connection.metadata, *metadata, *trace_context()), wait_for_ready=True
             )

@@ -7,7 +7,7 @@ from typing import Final
 import grpc
 
 from buraco.v1 import table_service_pb2 as pb
-from buraco_codec.moves import move_bytes, moves_from_pb
+from buraco_codec.moves import moves_from_pb
 from buraco_codec.wire import Fields
 from buraco_rules import Move
 from buraco_service import errors
@@ -18,11 +18,9 @@ from buraco_service.tables.changes import RuleBroken
 from buraco_service.tables.entries import serialise_events
 from buraco_service.tables.feed import UPDATE, Feed, Feeds
 from buraco_service.tables.repository import Accepted
-from buraco_service.tables.stored_timing import table_view_bytes
 from buraco_service.tables.tables import Tables
 
 _ANSWER: Final = Fields(pb.PlayAnswer)
-_TURN: Final = Fields(pb.PlayTurn)
 _FATAL: Final = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
 """Statuses that end the stream, which can be of no use any more. So does TABLE_TOO_NEW: only another replica can help,
 and a player reaches it with another stream.
@@ -51,21 +49,18 @@ class PlayStream:
         self._write = write
         # Held from a move's commit to its answer, so that the change is sent once and in its place.
         self._sending = asyncio.Lock()
-        self._legal_moves = False
-        self._turn_sent_at = 0
         self._began_over = False
         """The match was over before the stream began."""
 
-    async def run(self, after_revision: int | None, *, legal_moves: bool) -> None:
+    async def run(self, after_revision: int | None) -> None:
         """Serve the stream until either side ends it, or the match does.
 
         A stream that begins after the match lets a player who lost the answer to the last move ask again: it ends when
         the client does, or after the time of a heartbeat.
         """
-        self._legal_moves = legal_moves
         async with self._sending:
             await self._send(await self._feed.begin(after_revision))
-            await self._send_turn()
+            await self._send(await self._feed.observe())
         self._began_over = self._feed.is_over
         following = asyncio.create_task(self._follow())
         answering = asyncio.create_task(self._answer_requests())
@@ -115,7 +110,7 @@ class PlayStream:
             self._feed.hold()
             try:
                 await self._send([UPDATE.answer(await self._answer_to(request))])
-                await self._send_turn()
+                await self._send(await self._feed.observe())
             finally:
                 self._feed.release()
 
@@ -163,23 +158,7 @@ class PlayStream:
         updates = await self._feed.catch_up(woken=woken)
         if updates:
             await self._send(updates)
-            await self._send_turn()
-
-    async def _send_turn(self) -> None:
-        """Send the seat's legal moves once a revision, if it is to move and its player wants them."""
-        revision = self._feed.revision
-        if not self._legal_moves or self._turn_sent_at == revision:
-            return
-        table = await self._tables.repository.get(self._table_id, at_least=revision)
-        if table.deal is None or table.revision != revision:
-            return  # if more has happened, the next update is on its way
-        moves = table.legal_moves(self._claims.seat)
-        if not moves:
-            return
-        self._turn_sent_at = revision
-        view = _TURN.view(table_view_bytes(table, self._claims.seat, self._tables.clock(), moves))
-        listed = [_TURN.moves(move_bytes(move)) for move in moves]
-        await self._send([UPDATE.turn(b"".join([_TURN.revision(revision), view, *listed]))])
+            await self._send(await self._feed.observe())
 
     async def _send(self, updates: list[bytes]) -> None:
         for update in updates:

@@ -13,7 +13,6 @@ from buraco_codec.cards import cards_from_pb
 from buraco_codec.deals import match_from_pb
 from buraco_codec.events import event_bytes
 from buraco_codec.fields import Untyped
-from buraco_codec.melds import put_meld
 from buraco_codec.moves import move_bytes, moves_from_pb
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.scores import score_to_pb
@@ -28,29 +27,23 @@ from buraco_rules import (
     Move,
     RuleSet,
     apply_for,
-    buraco_points,
-    card_points,
     commitment,
     deal_match,
     legal_moves,
     match_problems,
-    meld_book,
     score_deal,
     view_of,
-    why_not_laid,
 )
 from buraco_rules import Deal as DealValue
 from buraco_rules.cards import FACES, deck
 from buraco_rules.events import Event
 from buraco_service.observing.metrics import Metrics
 from buraco_service.requests import RequestProblems, read_rule_set
+from buraco_service.serving.arrangements import MAX_ARRANGED, MIN_ARRANGED, fill_arrangements
 from buraco_service.serving.positions import Positions
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
-MIN_ARRANGED: Final = 3
-MAX_ARRANGED: Final = 15
-"""Cards of one ArrangeMeld request; no meld has more."""
 _DRAWN: Final = -1
 """The starter of a match whose starter is to be drawn from the seed."""
 _VALIDATED: Final = Fields(pb.ValidateMovesResponse)
@@ -169,17 +162,8 @@ class RulesServicer(rules_service_pb2_grpc.RulesServiceServicer):
         cards = _cards_to_arrange(request, rules, problems)
         if rules is None or problems:
             raise problems.error()
-        outcomes = meld_book(rules).arrange(None, cards)
         response = pb.ArrangeMeldResponse()
-        for outcome in outcomes:
-            meld = outcome.meld
-            arrangement = response.arrangements.add(
-                card_points=card_points(rules, meld.cards), buraco_points=buraco_points(rules, meld.buraco)
-            )
-            put_meld(arrangement.meld, meld)
-        if not outcomes:
-            reasons: Untyped = response.violations
-            reasons.extend(why_not_laid(rules, None, cards, None))
+        fill_arrangements(response, rules, None, cards)
         return response
 
     def _position(self, request: Untyped, problems: RequestProblems, seat: int | None = None) -> DealValue | None:

@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc
+from buraco_codec.cards import cards_from_pb
 from buraco_codec.moves import move_bytes, moves_from_pb
 from buraco_codec.wire import Fields
 from buraco_rules import SEED_BYTES, Move
@@ -26,20 +27,22 @@ from buraco_service.requests import (
     read_rule_set,
     read_table_id,
 )
+from buraco_service.serving.arrangements import MAX_ARRANGED, MIN_ARRANGED, fill_arrangements
 from buraco_service.serving.play_stream import PlayStream
 from buraco_service.serving.player_names import normalise_player_name
 from buraco_service.serving.table_options import read_options
 from buraco_service.tables import deadlines
+from buraco_service.tables.arranging import meld_to_extend
 from buraco_service.tables.changes import verify_seat
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.players import list_tables_of
 from buraco_service.tables.state import TableState
 from buraco_service.tables.stored import table_to_pb
-from buraco_service.tables.stored_timing import table_view_bytes
 from buraco_service.tables.tables import Tables
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
+_GET_VIEW: Final = Fields(pb.TableServiceGetViewResponse)
 _LEGAL_MOVES: Final = Fields(pb.TableServiceListLegalMovesResponse)
 
 MAX_ENTROPY_BYTES: Final = 64
@@ -151,18 +154,18 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.raise_if_any()
         return await self._tables.leave(table_id, self._seat_claims(context), request_id)
 
-    async def GetView(self, request: pb.TableServiceGetViewRequest, context: Context) -> pb.TableServiceGetViewResponse:
+    # Answers that are stored or put together as bytes, and messages of the streams, are returned as bytes.
+    async def GetView(  # type: ignore[override]
+        self, request: pb.TableServiceGetViewRequest, context: Context
+    ) -> bytes:
         """See the contract."""
         table_id = read_table_id(request.table_id)
         claims = self._claims(context)
         table = await self._repository.get(table_id)
         seat = None if claims is None else verify_seat(table, claims)
-        answer = pb.TableServiceGetViewResponse(revision=table.revision)
-        if table.deal is not None:
-            answer.view.MergeFromString(table_view_bytes(table, seat, self._tables.clock()))
-        return answer
+        view = self._repository.view(table, seat)
+        return _GET_VIEW.revision(table.revision) + (b"" if view is None else _GET_VIEW.view(view))
 
-    # Answers that are stored or put together as bytes, and messages of the streams, are returned as bytes.
     async def ListLegalMoves(  # type: ignore[override]
         self, request: pb.TableServiceListLegalMovesRequest, context: Context
     ) -> bytes:
@@ -173,6 +176,24 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         moves = table.legal_moves(verify_seat(table, claims))
         listed = [_LEGAL_MOVES.moves(move_bytes(move)) for move in moves]
         return b"".join([_LEGAL_MOVES.revision(table.revision), *listed])
+
+    async def ArrangeMeld(
+        self, request: pb.TableServiceArrangeMeldRequest, context: Context
+    ) -> pb.TableServiceArrangeMeldResponse:
+        """See the contract."""
+        problems = RequestProblems()
+        meld = request.meld if request.HasField("meld") else None
+        least, count = MIN_ARRANGED if meld is None else 1, len(request.cards)
+        problems.check("cards", least <= count <= MAX_ARRANGED, f"{least} to {MAX_ARRANGED} cards, not {count}")
+        cards = cards_from_pb(request.cards, "cards", problems) if not problems else ()
+        table_id = read_table_id(request.table_id, problems)
+        problems.raise_if_any()
+        claims = self._seat_claims(context)
+        table = await self._repository.get(table_id)
+        base = meld_to_extend(table, verify_seat(table, claims), meld, cards)
+        response = pb.TableServiceArrangeMeldResponse(revision=table.revision)
+        fill_arrangements(response, table.rules, base, cards)
+        return response
 
     async def SubmitMoves(self, request: pb.SubmitMovesRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
@@ -214,8 +235,10 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     ) -> AsyncIterator[bytes]:
         """See the contract."""
         after = request.after_revision if request.HasField("after_revision") else None
+        table_id = read_table_id(request.table_id)
+        claims = self._seat_claims(context) if request.legal_moves else self._claims(context)
         async with (
-            self._feeds.open(read_table_id(request.table_id), self._claims(context)) as feed,
+            self._feeds.open(table_id, claims, views=request.views, legal_moves=request.legal_moves) as feed,
             aclosing(self._feeds.follow(feed, after)) as updates,
         ):
             async for update in updates:
@@ -227,17 +250,18 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     ) -> None:
         """See the contract."""
         claims = self._seat_claims(context)
-        opening = await anext(request_iterator, None)
-        if opening is None:
+        first = await anext(request_iterator, None)
+        if first is None:
             return
         problems = RequestProblems()
-        problems.check("open", opening.HasField("open"), "must be the first message")
+        problems.check("open", first.HasField("open"), "must be the first message")
         problems.raise_if_any()
-        table_id = read_table_id(opening.open.table_id)
-        after = opening.open.after_revision if opening.open.HasField("after_revision") else None
-        async with self._feeds.open(table_id, claims) as feed:
+        opening = first.open
+        table_id = read_table_id(opening.table_id)
+        after = opening.after_revision if opening.HasField("after_revision") else None
+        async with self._feeds.open(table_id, claims, views=opening.views, legal_moves=opening.legal_moves) as feed:
             stream = PlayStream(self._tables, self._feeds, feed, table_id, claims, request_iterator, context.write)
-            await stream.run(after, legal_moves=opening.open.legal_moves)
+            await stream.run(after)
 
     async def GetRecord(self, request: pb.GetRecordRequest, context: Context) -> pb.GetRecordResponse:
         """See the contract."""

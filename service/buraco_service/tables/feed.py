@@ -8,6 +8,7 @@ from typing import Final
 
 from buraco.v1 import table_service_pb2 as pb
 from buraco_codec.events import ends_match, seat_change
+from buraco_codec.moves import move_bytes
 from buraco_codec.wire import Fields
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
@@ -16,23 +17,32 @@ from buraco_service.tables.changes import verify_seat
 from buraco_service.tables.entries import Entry, serialise_events
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
-from buraco_service.tables.stored_timing import table_view_bytes
 from buraco_service.tables.tables import Tables
 from buraco_service.tables.timing import come_back
 
 UPDATE: Final = Fields(pb.PlayTableResponse)
 """Makes the messages for a watcher. A WatchTableResponse has the same fields as far as it has them."""
 _STATE: Final = Fields(pb.TableUpdate)
+_VIEW: Final = Fields(pb.ViewUpdate)
+_TURN: Final = Fields(pb.PlayTurn)
 
 
 class Feed:
     """One watcher's position in the history of a table; made by `Feeds.open`.
 
-    Its updates are serialised PlayTableResponses.
+    Its updates are serialised PlayTableResponses. `views` and `legal_moves` are what `observe` returns.
     """
 
     def __init__(
-        self, tables: Tables, table_id: str, claims: SeatClaims | None, subscription: Subscription, heartbeat: float
+        self,
+        tables: Tables,
+        table_id: str,
+        claims: SeatClaims | None,
+        subscription: Subscription,
+        heartbeat: float,
+        *,
+        views: bool,
+        legal_moves: bool,
     ) -> None:
         self._tables = tables
         self._repository = tables.repository
@@ -40,6 +50,9 @@ class Feed:
         self._claims = claims
         self._subscription = subscription
         self._heartbeat = heartbeat
+        self._views = views
+        self._legal_moves = legal_moves
+        self._view_sent_at = self._turn_sent_at = 0
         self.seat = None if claims is None else claims.seat
         self.revision = 0
         """The newest revision that was sent."""
@@ -103,6 +116,35 @@ class Feed:
                     break
         except HistoryGone as gone:
             updates += await self._restart(gone.oldest - 1)
+        return updates
+
+    async def observe(self) -> list[bytes]:
+        """Return the view and the seat's turn at the newest revision sent, as far as the watcher wants them.
+
+        Each comes once a revision; not at all if more has happened, because the next changes are on their way.
+        """
+        revision = self.revision
+        wants_view = self._views and self._view_sent_at != revision
+        wants_turn = self._legal_moves and self._turn_sent_at != revision
+        if not wants_view and not wants_turn:
+            return []
+        table = await self._repository.get_at_least(self._table_id, revision)
+        if table.deal is None or table.revision != revision:
+            return []
+        self._verify_seat(table)
+        moves = [] if self.seat is None or not wants_turn else table.legal_moves(self.seat)
+        if not wants_view and not moves:
+            return []
+        view = self._repository.view(table, self.seat, moves if wants_turn else None)
+        assert view is not None, "there is a deal"
+        updates: list[bytes] = []
+        if wants_view:
+            self._view_sent_at = revision
+            updates.append(UPDATE.view(_VIEW.revision(revision) + _VIEW.view(view)))
+        if moves:
+            self._turn_sent_at = revision
+            listed = [_TURN.moves(move_bytes(move)) for move in moves]
+            updates.append(UPDATE.turn(b"".join([_TURN.revision(revision), _TURN.view(view), *listed])))
         return updates
 
     def check_token(self) -> None:
@@ -185,8 +227,10 @@ class Feed:
         self.revision = table.revision
         self.is_over = table.state is TableState.FINISHED
         state = _STATE.table(table_to_pb(table).SerializeToString())
-        if table.deal is not None:
-            state += _STATE.view(table_view_bytes(table, self.seat, self._tables.clock()))
+        view = self._repository.view(table, self.seat)
+        if view is not None:
+            state += _STATE.view(view)
+        self._view_sent_at = table.revision
         return UPDATE.state(state)
 
     def _events_update(self, entry: Entry) -> bytes:
@@ -218,12 +262,20 @@ class Feeds:
         self._is_draining = False
 
     @asynccontextmanager
-    async def open(self, table_id: str, claims: SeatClaims | None) -> AsyncIterator[Feed]:
-        """Open a feed of a table, as seen from the token's seat or by everybody (None)."""
+    async def open(
+        self, table_id: str, claims: SeatClaims | None, *, views: bool = False, legal_moves: bool = False
+    ) -> AsyncIterator[Feed]:
+        """Open a feed of a table, as seen from the token's seat or by everybody (None).
+
+        `views`, `legal_moves`: whether every change is followed by the view, and by the legal moves if the seat is to
+        move.
+        """
         async with self._tables.repository.store.subscribe(table_id) as subscription:
             self._open.add(subscription)
             self._tables.metrics.add_watch()
-            feed = Feed(self._tables, table_id, claims, subscription, self._heartbeat)
+            feed = Feed(
+                self._tables, table_id, claims, subscription, self._heartbeat, views=views, legal_moves=legal_moves
+            )
             try:
                 yield feed
             finally:
@@ -235,6 +287,8 @@ class Feeds:
         """Yield the updates of a feed until nothing can happen any more or the watcher is to reconnect."""
         for update in await feed.begin(after_revision):
             yield update
+        for update in await feed.observe():
+            yield update
         while not feed.is_over:
             if self.must_reconnect(feed):
                 yield feed.reconnect()
@@ -242,6 +296,8 @@ class Feeds:
             await feed.wait()
             if feed.is_behind():
                 for update in await feed.catch_up(woken=True):
+                    yield update
+                for update in await feed.observe():
                     yield update
             elif feed.is_heartbeat_due():
                 yield feed.heartbeat()

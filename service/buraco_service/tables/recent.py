@@ -21,15 +21,16 @@ MAX_ENTRIES: Final = 32
 _TABLE_SIZE: Final = 2048
 _SIZE_A_BYTE: Final = 10
 _ENTRY_SIZE: Final = 768
-"""Bytes that a copy takes at most beside those for each byte of its stored state, and an entry of ten events beside
-their bytes.
+_VIEW_SIZE: Final = 128
+"""Bytes that a copy takes at most beside those for each byte of its stored state, an entry of ten events and a view
+beside their bytes.
 """
 
 
 class _Copy:
     """A table with its newest changes, and the bytes that they take."""
 
-    __slots__ = ("entries", "entries_size", "table", "table_size")
+    __slots__ = ("entries", "entries_size", "table", "table_size", "views", "views_size")
 
     def __init__(self, table: TableValue, table_size: int) -> None:
         self.table = table
@@ -37,6 +38,20 @@ class _Copy:
         self.entries: dict[int, tuple[Entry, int]] = {}
         """By revision, with their sizes; the oldest first."""
         self.entries_size = 0
+        self.views: dict[int | None, bytes] = {}
+        """Of the table at this revision, by seat; the public one under None."""
+        self.views_size = 0
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of it all."""
+        return self.table_size + self.entries_size + self.views_size
+
+    def replace(self, table: TableValue, table_size: int) -> None:
+        """Go on to a newer revision."""
+        self.table, self.table_size = table, table_size
+        if self.views:
+            self.views, self.views_size = {}, 0
 
     def add(self, entry: Entry) -> None:
         """Keep a change; drop the oldest if there are too many."""
@@ -59,7 +74,7 @@ class RecentTables:
         self, max_bytes: int = MAX_BYTES, *, max_age: float = math.inf, clock: Callable[[], float] = time.time
     ) -> None:
         self._max_age = max_age
-        self._clock = clock
+        self.clock = clock
         self._copies = SizedCache[str, _Copy](max_bytes)
 
     def get(self, table_id: str) -> TableValue | None:
@@ -80,10 +95,24 @@ class RecentTables:
         if copy is None:
             copy = _Copy(table, table_size)
         elif copy.table.revision < table.revision:
-            copy.table, copy.table_size = table, table_size
+            copy.replace(table, table_size)
         if entry is not None:
             copy.add(entry)
-        self._copies.put(table.id, copy, copy.table_size + copy.entries_size)
+        self._copies.put(table.id, copy, copy.size)
+
+    def view(self, table: TableValue, seat: int | None, make: Callable[[], bytes | None]) -> bytes | None:
+        """Return what `make` makes of the table for a seat (None: the public view), made once while it is cached."""
+        copy = self._find(table.id)
+        if copy is None or copy.table is not table:
+            return make()
+        view = copy.views.get(seat)
+        if view is None:
+            view = make()
+            if view is not None:
+                copy.views[seat] = view
+                copy.views_size += _VIEW_SIZE + len(view)
+                self._copies.put(table.id, copy, copy.size)
+        return view
 
     def drop(self, table_id: str) -> None:
         """Drop the copy of a table."""
@@ -100,7 +129,7 @@ class RecentTables:
 
     def _find(self, table_id: str) -> _Copy | None:
         copy = self._copies.get(table_id)
-        if copy is not None and self._clock() - copy.table.updated_at > self._max_age:
+        if copy is not None and self.clock() - copy.table.updated_at > self._max_age:
             self._copies.drop(table_id)
             return None
         return copy

@@ -4,10 +4,13 @@ Nothing is locked: a change is decided on a copy of the table and committed if t
 loser of a race reads again and decides again, so that its answer is the one it would have got had it come later.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from buraco.v1 import table_pb2
+from buraco_rules import Move
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.observing.metrics import Metrics
@@ -30,6 +33,7 @@ from buraco_service.tables.records import make_record
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import parse_table, serialise_table
 from buraco_service.tables.timing import keep_time
+from buraco_service.tables.views import table_view_bytes
 
 _ATTEMPTS: Final = 8
 _LOG_PAGE: Final = 256
@@ -51,20 +55,47 @@ class TableRepository:
         self.store = store
         self._recent = recent
         self._metrics = metrics
+        self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By table: held while `get_at_least` reads it."""
 
-    async def get(self, table_id: str, *, at_least: int | None = None) -> TableValue:
-        """Return the table as it is now, or cached if it has the revision `at_least`. Raise TABLE_NOT_FOUND."""
+    async def get(self, table_id: str) -> TableValue:
+        """Return the table as it is now. Raise TABLE_NOT_FOUND."""
         table = self._recent.get(table_id)
         try:
             if table is None:
                 return await self._read(table_id)
-            if at_least is None:
-                is_fresh = await self.store.load_revision(table_id) == table.revision
-            else:
-                is_fresh = table.revision >= at_least
+            is_fresh = await self.store.load_revision(table_id) == table.revision
             return table if is_fresh else await self._read(table_id)
         except TableNotFound:
             raise self._not_found(table_id) from None
+
+    async def get_at_least(self, table_id: str, revision: int) -> TableValue:
+        """Return the table at this revision or a newer one, cached if it can be. Raise TABLE_NOT_FOUND.
+
+        All who wait for a revision that another replica made share one read of it.
+        """
+        table = self._recent.get(table_id)
+        if table is not None and table.revision >= revision:
+            return table
+        async with self._reading.setdefault(table_id, asyncio.Lock()):
+            table = self._recent.get(table_id)
+            if table is not None and table.revision >= revision:
+                return table
+            try:
+                return await self._read(table_id)
+            except TableNotFound:
+                raise self._not_found(table_id) from None
+
+    def view(self, table: TableValue, seat: int | None, moves: Sequence[Move] | None = None) -> bytes | None:
+        """Return what `table_view_bytes` does now, made once for all who ask while the table is cached.
+
+        At a timed table it is made for each, because the time that is left is part of it.
+        """
+
+        def make() -> bytes | None:
+            return table_view_bytes(table, seat, self._recent.clock(), moves)
+
+        return self._recent.view(table, seat, make) if table.timing is None else make()
 
     async def list_tables(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
         """Return the first `limit` tables, in one state or any, whose id sorts behind `after`."""

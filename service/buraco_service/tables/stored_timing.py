@@ -1,16 +1,12 @@
-"""Options and clocks of a table as messages: stored, as everybody may see them, and in views."""
+"""Options and clocks of a table as messages: stored, and as everybody may see them."""
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from buraco.v1 import table_pb2, view_pb2
+from buraco.v1 import table_pb2
 from buraco_codec.scores import score_to_pb
-from buraco_codec.views import view_bytes
-from buraco_codec.wire import Fields
-from buraco_rules import Move, score_deal, view_of
+from buraco_rules import score_deal
 from buraco_service.tables.state import NO_OPTIONS, SeatTiming, TableOptions, TableValue, Timing
-
-_VIEW = Fields(view_pb2.View)
 
 
 def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
@@ -19,12 +15,12 @@ def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
         return None
     message = table_pb2.TableOptions(absent_after_turns=options.absent_after_turns)
     if options.turn_time:
-        message.turn_time.CopyFrom(_duration(options.turn_time))
+        message.turn_time.CopyFrom(to_duration(options.turn_time))
         message.absence = table_pb2.ABSENCE_POLICY_WAIT
     if options.reserve_time:
-        message.reserve_time.CopyFrom(_duration(options.reserve_time))
+        message.reserve_time.CopyFrom(to_duration(options.reserve_time))
     if options.confirmation_time:
-        message.confirmation_time.CopyFrom(_duration(options.confirmation_time))
+        message.confirmation_time.CopyFrom(to_duration(options.confirmation_time))
     return message
 
 
@@ -80,38 +76,6 @@ def put_timing(table: TableValue, message: table_pb2.Table) -> None:
         expires_at.CopyFrom(to_timestamp(due_at))
 
 
-def table_view_bytes(table: TableValue, seat: int | None, now: float, moves: list[Move] | None = None) -> bytes:
-    """Return the view of a table whose match has begun, serialised, from a seat or for everybody (None).
-
-    `moves` are the seat's legal moves, if they are known.
-    """
-    assert table.deal is not None
-    view = view_of(table.deal, seat, moves)
-    if table.timing is None:
-        return view_bytes(view)
-    data = view_bytes(view, [_seat_timing_bytes(table, number, now) for number in range(len(table.seats))])
-    if table.deal.ending and table.due_at is not None:
-        data += _VIEW.confirmation_remaining(_duration(max(0.0, table.due_at - now)).SerializeToString())
-    return data
-
-
-def _seat_timing_bytes(table: TableValue, number: int, now: float) -> bytes:
-    """Return the fields of a SeatView that the clock fills."""
-    timing, deal, turn_time = table.timing, table.deal, table.options.turn_time
-    assert timing is not None
-    assert deal is not None
-    seat = timing.seats[number]
-    message = view_pb2.SeatView(confirmed=seat.confirmed, absent=table.is_absent(number))
-    if turn_time:
-        reserve = seat.reserve
-        if number == deal.seat_to_move and not deal.ending and not table.is_deserted:
-            left = timing.began_at + turn_time - now
-            message.clock_remaining.CopyFrom(_duration(min(turn_time, max(0.0, left))))
-            reserve = max(0.0, reserve + min(0.0, left))
-        message.reserve_remaining.CopyFrom(_duration(reserve))
-    return message.SerializeToString()
-
-
 def to_timestamp(seconds: float) -> Timestamp:
     """Return a time as a message, in whole microseconds."""
     whole, micros = divmod(round(seconds * 1e6), 1_000_000)
@@ -123,7 +87,8 @@ def from_timestamp(timestamp: Timestamp) -> float:
     return timestamp.seconds + timestamp.nanos / 1e9
 
 
-def _duration(seconds: float) -> Duration:
+def to_duration(seconds: float) -> Duration:
+    """Return a time span as a message, in whole milliseconds."""
     whole, millis = divmod(round(seconds * 1000), 1000)
     return Duration(seconds=whole, nanos=millis * 1_000_000)
 

@@ -28,7 +28,8 @@ from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.repository import Accepted, TableRepository
 from buraco_service.tables.state import NO_OPTIONS, Seat, TableOptions, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
-from buraco_service.tables.stored_timing import options_to_pb, table_view_bytes
+from buraco_service.tables.stored_timing import options_to_pb
+from buraco_service.tables.views import table_view_bytes
 
 _RETRY_AFTER: Final = 10.0
 """Seconds after which an owner of too many tables may try again: until then one of them may be over."""
@@ -267,6 +268,6 @@ class Tables:
 def _submitted(change: Change, entry: Entry, *, with_view: bool) -> bytes:
     """Return the SubmitMovesResponse for the seat that made the change."""
     parts = [_SUBMITTED.revision(entry.revision), *map(_SUBMITTED.events, entry.redacted(change.seat))]
-    if with_view and change.table.deal is not None:
-        parts.append(_SUBMITTED.view(table_view_bytes(change.table, change.seat, change.table.updated_at)))
+    if with_view and (view := table_view_bytes(change.table, change.seat, change.table.updated_at)) is not None:
+        parts.append(_SUBMITTED.view(view))
     return b"".join(parts)

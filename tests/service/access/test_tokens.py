@@ -76,6 +76,10 @@ def players_calls(player: Player, metadata: Metadata) -> dict[str, Callable[[], 
         "legal": lambda: tables.ListLegalMoves(
             pb.TableServiceListLegalMovesRequest(table_id=table_id), metadata=metadata
         ),
+        "arrange": lambda: tables.ArrangeMeld(
+            pb.TableServiceArrangeMeldRequest(table_id=table_id, cards=(1, 2, 3)),  # type: ignore[arg-type]
+            metadata=metadata,
+        ),
         "play": play,
         "view": lambda: tables.GetView(pb.TableServiceGetViewRequest(table_id=table_id), metadata=metadata),
         "watch": lambda: watch(player.replica, table_id, None, metadata).next(),

@@ -69,7 +69,7 @@ async def run(replica: UseCases, claims: Any, wire: Wire) -> None:
     """Serve a stream to its end."""
     async with asyncio.timeout(PATIENCE), replica.feeds.open(claims.table_id, claims) as feed:
         stream = PlayStream(replica.tables, replica.feeds, feed, claims.table_id, claims, wire, wire.write)
-        await stream.run(None, legal_moves=False)
+        await stream.run(None)
 
 
 async def test_request_read_while_draining(store: Store) -> None:

@@ -4,6 +4,7 @@ import base64
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -138,7 +139,7 @@ class Game:
     async def play(self, rules: RuleSet, seats: int) -> None:
         """Random moves to the end of one deal, by calls and streams, with illegal ones and undos in between."""
         table = await create(self.replica, rule_set_id=rules.id, seats=seats)
-        self.watches.append((watch(self.replica, table.id), None))
+        self.watches.append((watch(self.replica, table.id, views=True), None))
         await self.note(table.id)
         for number in range(seats):
             if number % 2:
@@ -147,8 +148,8 @@ class Game:
             self.players.append(await join(self.replica, table.id, player_token=token, player_name=f"player {number}"))
             await self.note(table.id)
         revision = 1 + seats
-        self.streams = [await player.play(0, legal_moves=True) for player in self.players]
-        self.watches.append((self.players[-1].watch(), self.players[-1].seat))
+        self.streams = [await player.play(0, legal_moves=True, views=True) for player in self.players]
+        self.watches.append((self.players[-1].watch(0, legal_moves=True, views=True), self.players[-1].seat))
         deal = await self.look_at(revision)
         while not deal.ending:
             if self.rng.random() < 0.2:
@@ -169,7 +170,7 @@ class Game:
         self.watched.note(await self.replica.table(table_id))
 
     async def look_at(self, revision: int) -> Deal:
-        """Read what everybody is sent up to a revision, the turn of the seat to move included."""
+        """Read what everybody is sent up to a revision, the views and the turn of the seat to move included."""
         receivers: list[tuple[Updates, int | None]] = [*zip(self.streams, range(4), strict=False), *self.watches]
         sent = [(await updates.until(revision), seat) for updates, seat in receivers]
         # Only now it is certain that the change has been stored.
@@ -179,10 +180,12 @@ class Game:
                 self.watched.check_update(update, seat)
         deal = self.watched.tables[revision].deal
         assert deal is not None
-        if not deal.ending:
-            update = await self.streams[deal.seat_to_move].next()
-            assert update.kind == "turn"
-            self.watched.check_update(update, deal.seat_to_move)
+        for updates, seat in receivers:
+            is_to_move = not deal.ending and seat == deal.seat_to_move
+            for kind in ("view", "turn") if is_to_move else ("view",):
+                update = await updates.next()
+                assert (update.kind, update.message.revision) == (kind, revision)
+                self.watched.check_update(update, seat)
         return deal
 
     async def change(self, deal: Deal) -> pb.SubmitMovesResponse | pb.UndoMoveResponse | None:
@@ -221,6 +224,8 @@ class Game:
         self.watched.check_refusal(await refused(self.players[seat].submit(move)))
         request = await self.streams[seat].submit(move)
         self.watched.check_error(await self.streams[seat].denied(request))
+        if Counter(cards) - Counter(deal.hands[seat]):
+            self.watched.check_refusal(await refused(self.players[seat].arrange(cards)), of_moves=False)
 
     async def ask(self, deal: Deal) -> None:
         """All that can be asked without changing anything."""
@@ -232,6 +237,11 @@ class Game:
             assert [move_from_pb(move) for move in legal.moves] == (
                 legal_moves(deal) if player.seat == deal.seat_to_move else []
             )
+            hand, melds = deal.hands[player.seat], deal.sides[player.seat % 2].melds
+            if len(hand) >= 3:
+                cards = self.rng.sample(hand, 3)
+                for meld in (None, *range(len(melds))):
+                    self.watched.check_arrangements(await player.arrange(cards, meld), player.seat, cards, meld)
         for seat, token in self.player_tokens.items():
             back = await join_raw(self.replica, self.players[0].table_id, token)
             self.watched.check_table(back.table)

@@ -11,8 +11,7 @@ import pytest
 
 from buraco.v1 import event_pb2
 from buraco.v1 import table_service_pb2 as pb
-from buraco_codec.views import view_to_pb
-from buraco_rules import Discard, DrawStock, LayMeld, Violation, legal_moves, view_of
+from buraco_rules import Discard, DrawStock, LayMeld, Violation, legal_moves
 from tests.service.refusals import refused
 from tests.service.scripts import (
     after_moves,
@@ -36,6 +35,7 @@ from tests.service.table_server import (
     opened,
     revision_of,
     serving,
+    shown_view,
     start,
     unchanged,
     watch,
@@ -189,7 +189,7 @@ async def test_turn_before_the_match(replica: Replica) -> None:
     if mover is not stream:
         await mover.expect("state")
     turn = await mover.expect("turn")
-    assert turn.view == view_to_pb(view_of(deal, deal.seat_to_move))
+    assert turn.view == shown_view(deal, deal.seat_to_move, "Ada", "Ada")
     assert list(turn.moves) == moves_to_pb(legal_moves(deal))
 
 

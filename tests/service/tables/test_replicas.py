@@ -10,12 +10,24 @@ import grpc.aio
 import pytest
 
 from buraco.v1 import table_pb2
+from buraco.v1 import table_service_pb2 as pb
 from buraco_codec.moves import move_from_pb
 from buraco_codec.rule_sets import rule_set_to_pb
-from buraco_rules import DrawStock
+from buraco_rules import DrawStock, legal_moves
 from tests.service.refusals import read_refusal
-from tests.service.scripts import dealt, played, short_rules, turns
-from tests.service.table_server import END, Replica, get, new_id, records, serving, start, watch
+from tests.service.scripts import after_moves, dealt, plain_turns, played, short_rules, turns
+from tests.service.table_server import (
+    END,
+    Replica,
+    get,
+    moves_to_pb,
+    new_id,
+    records,
+    serving,
+    shown_view,
+    start,
+    watch,
+)
 
 RULES = short_rules(8)
 
@@ -26,6 +38,25 @@ async def replicas(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Replic
     url: str = request.getfixturevalue(request.param)
     async with serving(url) as one, serving(url) as other:
         yield one, other
+
+
+async def test_views_and_turns_at_the_other_replica(replicas: tuple[Replica, Replica]) -> None:
+    """What is played at one replica is seen at the other: events, the view and the turn, one after the other."""
+    here, there = replicas
+    players = await start(here, rule_set=rule_set_to_pb(RULES))
+    streams = [player.at(there).watch(views=True, legal_moves=True) for player in players]
+    deal = dealt(RULES)
+    for stream in streams:
+        await stream.expect("state")
+    await streams[deal.seat_to_move].expect("turn")
+    for revision, turn in enumerate(plain_turns(dealt(RULES), 4), 4):
+        await players[turn.seat].submit(*turn.moves)
+        deal = after_moves(deal, turn.moves)
+        for seat, stream in enumerate(streams):
+            assert (await stream.expect("events")).revision == revision
+            assert await stream.expect("view") == pb.ViewUpdate(revision=revision, view=shown_view(deal, seat))
+        listed = await streams[deal.seat_to_move].expect("turn")
+        assert list(listed.moves) == moves_to_pb(legal_moves(deal))
 
 
 async def test_match_is_told_at_both_replicas_turn_by_turn(replicas: tuple[Replica, Replica]) -> None:

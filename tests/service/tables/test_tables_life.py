@@ -9,8 +9,7 @@ import pytest
 from buraco.v1 import deal_pb2, table_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_codec.rule_sets import rule_set_to_pb
-from buraco_codec.views import view_to_pb
-from buraco_rules import PRESETS, DrawStock, RuleSet, commitment, next_match, server_seed, view_of
+from buraco_rules import PRESETS, DrawStock, RuleSet, commitment, next_match, server_seed
 from tests.service.refusals import refused
 from tests.service.scripts import (
     after_moves,
@@ -33,6 +32,7 @@ from tests.service.table_server import (
     new_id,
     public_view,
     serving,
+    shown_view,
     start,
 )
 
@@ -181,7 +181,8 @@ async def test_leave_during_the_match(replica: Replica) -> None:
     assert out_of_turn.short == ("FAILED_PRECONDITION", "NOT_YOUR_TURN")
     substitute = await join(replica, table_id, player_name="Sub", entropy=b"wants other cards")
     assert substitute.seat == seat
-    assert await substitute.view() == view_to_pb(view_of(deal, seat))
+    names = ("Sub", "Bo") if seat == 0 else ("Ada", "Sub")
+    assert await substitute.view() == shown_view(deal, seat, *names)
     await substitute.submit(*turn.moves)
     deal = after_moves(deal, turn.moves)
     turn = plain_turn(deal)
@@ -198,10 +199,10 @@ async def test_views(replica: Replica) -> None:
     for player in players:
         look = await player.look()
         assert look.revision == 5
-        assert look.view == view_to_pb(view_of(deal, player.seat))
+        assert look.view == shown_view(deal, player.seat)
         assert tuple(look.view.hand) == deal.hands[player.seat]
     view = (await public_view(replica, players[0].table_id)).view
-    assert view == view_to_pb(view_of(deal, None))
+    assert view == shown_view(deal, None)
     assert not view.HasField("seat")
     assert not view.hand
 

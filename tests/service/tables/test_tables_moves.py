@@ -10,7 +10,6 @@ from buraco.v1 import move_pb2, table_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.scores import score_to_pb
-from buraco_codec.views import view_to_pb
 from buraco_rules import (
     Discard,
     DrawStock,
@@ -23,7 +22,6 @@ from buraco_rules import (
     next_match,
     score_deal,
     server_seed,
-    view_of,
 )
 from tests.service.refusals import refused
 from tests.service.scripts import (
@@ -50,6 +48,7 @@ from tests.service.table_server import (
     new_id,
     records,
     serving,
+    shown_view,
     start,
     unchanged,
 )
@@ -91,7 +90,7 @@ async def test_single_moves(replica: Replica) -> None:
     draw, discard = plain_turn(deal).moves
     drew = await players[seat].submit(draw)
     assert drew.revision == 4
-    assert drew.view == view_to_pb(view_of(after_moves(deal, [draw]), seat))
+    assert drew.view == shown_view(after_moves(deal, [draw]), seat)
     assert [event.WhichOneof("event") for event in drew.events] == ["drew"]
     assert (drew.events[0].drew.seat, drew.events[0].drew.card) == (seat, deal.stock[-1])
     discarded = await players[seat].submit(discard, revision=4)
@@ -141,7 +140,7 @@ async def test_undo(replica: Replica) -> None:
     for number, step in enumerate(reversed(steps[-2:]), 1):
         answer = await player.undo(revision=revision + number - 1)
         assert answer.revision == revision + number
-        assert answer.view == view_to_pb(view_of(step.before, player.seat))
+        assert answer.view == shown_view(step.before, player.seat)
         assert [event.WhichOneof("event") for event in answer.events] == ["undone"]
         assert (await replica.table(player.table_id)).deal == step.before
     with unchanged(replica):
@@ -175,7 +174,7 @@ async def test_deals_follow_each_other(replica: Replica) -> None:
         assert (fresh.deal_number, fresh.starter) == (number + 1, deal.seat_to_move)
         assert tuple(fresh.hand) == deal.hands[last.seat]
         assert fresh.commitment == (await get(replica, players[0].table_id)).commitment
-        assert answer.view == view_to_pb(view_of(deal, last.seat))
+        assert answer.view == shown_view(deal, last.seat)
         assert (await replica.table(players[0].table_id)).deal == deal
     match = (await get(replica, players[0].table_id)).match
     assert (match.deal_number, tuple(match.scores)) == (4, deal.match.scores)
@@ -212,7 +211,7 @@ async def test_match_to_its_end(replica: Replica) -> None:
             assert refusal.short == ("FAILED_PRECONDITION", "TABLE_FINISHED")
             assert refusal.broken == [("TABLE_FINISHED", "")]
         assert not (await players[end.seat_to_move].legal()).moves
-        assert await players[0].view() == view_to_pb(view_of(end, 0))
+        assert await players[0].view() == shown_view(end, 0)
     kept = (await records(replica, table.id)).deals
     assert [record.deal_number for record in kept] == list(range(1, len(deals) + 1))
     assert answer.events[-2].deal_ended.score == kept[-1].score

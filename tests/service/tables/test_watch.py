@@ -12,8 +12,7 @@ import pytest
 
 from buraco.v1 import event_pb2
 from buraco_codec.rule_sets import rule_set_to_pb
-from buraco_codec.views import view_to_pb
-from buraco_rules import DrawStock, next_match, view_of
+from buraco_rules import DrawStock, next_match
 from buraco_service.tables.feed import Feed
 from tests.clock import LoopClock
 from tests.service.refusals import refused
@@ -31,6 +30,7 @@ from tests.service.scripts import (
 )
 from tests.service.table_server import (
     END,
+    NAMES,
     Play,
     Player,
     Replica,
@@ -41,6 +41,7 @@ from tests.service.table_server import (
     join,
     public_view,
     serving,
+    shown_view,
     start,
     watch,
 )
@@ -292,7 +293,8 @@ async def test_substitute_watches(replica: Replica) -> None:
     resumed = changes_in(await substitute.watch(3).until(6))
     assert resumed[0] == (4, list(drew.events))
     state = await substitute.watch().expect("state")
-    assert state.view == view_to_pb(view_of(after_moves(dealt(), [DrawStock()]), seat))
+    names = ["Sub" if player.seat == seat else name for player, name in zip(players, NAMES, strict=False)]
+    assert state.view == shown_view(after_moves(dealt(), [DrawStock()]), seat, *names)
 
 
 async def test_two_replicas(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 isort:skip_file
 """
 
+from buraco.v1 import card_pb2 as _card_pb2
 from buraco.v1 import event_pb2 as _event_pb2
 from buraco.v1 import move_pb2 as _move_pb2
 from buraco.v1 import rule_set_pb2 as _rule_set_pb2
+from buraco.v1 import rules_service_pb2 as _rules_service_pb2
 from buraco.v1 import table_pb2 as _table_pb2
 from buraco.v1 import view_pb2 as _view_pb2
 from collections import abc as _abc
@@ -449,6 +451,70 @@ class TableServiceListLegalMovesResponse(_message.Message):
 Global___TableServiceListLegalMovesResponse: _TypeAlias = TableServiceListLegalMovesResponse  # noqa: Y015
 
 @_typing.final
+class TableServiceArrangeMeldRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    MELD_FIELD_NUMBER: _builtins.int
+    CARDS_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    meld: _builtins.int
+    """Which meld of the seat's side the cards are to be laid off on, by its index in the view. Absent: they are a new meld."""
+    @_builtins.property
+    def cards(self) -> _containers.RepeatedScalarFieldContainer[_card_pb2.Card.ValueType]:
+        """In any order: 3 to 15 for a new meld, 1 to 15 for a lay-off."""
+
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        meld: _builtins.int | None = ...,
+        cards: _abc.Iterable[_card_pb2.Card.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_meld", b"_meld", "meld", b"meld"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_meld", b"_meld", "cards", b"cards", "meld", b"meld", "table_id", b"table_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__meld: _TypeAlias = _typing.Literal["meld"]  # noqa: Y015
+    _WhichOneofArgType__meld: _TypeAlias = _typing.Literal["_meld", b"_meld"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__meld) -> _WhichOneofReturnType__meld | None: ...
+
+Global___TableServiceArrangeMeldRequest: _TypeAlias = TableServiceArrangeMeldRequest  # noqa: Y015
+
+@_typing.final
+class TableServiceArrangeMeldResponse(_message.Message):
+    """Only what the cards can form. Whether the seat may lay them now, ListLegalMoves and SubmitMoves decide."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    ARRANGEMENTS_FIELD_NUMBER: _builtins.int
+    VIOLATIONS_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    @_builtins.property
+    def arrangements(self) -> _containers.RepeatedCompositeFieldContainer[_rules_service_pb2.Arrangement]:
+        """The whole meld each time, the one that R5.4 takes by default first. Empty when the cards form no meld."""
+
+    @_builtins.property
+    def violations(self) -> _containers.RepeatedScalarFieldContainer[_move_pb2.Violation.ValueType]:
+        """Why the cards form no meld; empty when they do."""
+
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        arrangements: _abc.Iterable[_rules_service_pb2.Arrangement] | None = ...,
+        violations: _abc.Iterable[_move_pb2.Violation.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arrangements", b"arrangements", "revision", b"revision", "violations", b"violations"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TableServiceArrangeMeldResponse: _TypeAlias = TableServiceArrangeMeldResponse  # noqa: Y015
+
+@_typing.final
 class SubmitMovesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -617,18 +683,28 @@ class WatchTableRequest(_message.Message):
 
     TABLE_ID_FIELD_NUMBER: _builtins.int
     AFTER_REVISION_FIELD_NUMBER: _builtins.int
+    VIEWS_FIELD_NUMBER: _builtins.int
+    LEGAL_MOVES_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     after_revision: _builtins.int
     """Resume after this revision, the last that was received: no view is sent, only what came since. Absent: start with the view."""
+    views: _builtins.bool
+    """Whether a ViewUpdate follows the opening, unless it began with the state, and every change."""
+    legal_moves: _builtins.bool
+    """Whether a PlayTurn with the seat's legal moves follows the opening, and every change, after which this seat is to move. Needs
+    the token of a seat.
+    """
     def __init__(
         self,
         *,
         table_id: _builtins.str = ...,
         after_revision: _builtins.int | None = ...,
+        views: _builtins.bool = ...,
+        legal_moves: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "legal_moves", b"legal_moves", "table_id", b"table_id", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after_revision: _TypeAlias = _typing.Literal["after_revision"]  # noqa: Y015
     _WhichOneofArgType__after_revision: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision"]  # noqa: Y015
@@ -734,6 +810,33 @@ class HistoryGone(_message.Message):
 Global___HistoryGone: _TypeAlias = HistoryGone  # noqa: Y015
 
 @_typing.final
+class ViewUpdate(_message.Message):
+    """The view after a change, as GetView would answer at this revision. It comes behind the events of the change and before the
+    turn. Of changes that are sent together, because they came together or the reader was slow, only the newest has one.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    @_builtins.property
+    def view(self) -> _view_pb2.View: ...
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        view: _view_pb2.View | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["view", b"view"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["revision", b"revision", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ViewUpdate: _TypeAlias = ViewUpdate  # noqa: Y015
+
+@_typing.final
 class WatchTableResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -742,6 +845,8 @@ class WatchTableResponse(_message.Message):
     HEARTBEAT_FIELD_NUMBER: _builtins.int
     RECONNECT_FIELD_NUMBER: _builtins.int
     HISTORY_GONE_FIELD_NUMBER: _builtins.int
+    TURN_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def state(self) -> Global___TableUpdate: ...
     @_builtins.property
@@ -752,6 +857,14 @@ class WatchTableResponse(_message.Message):
     def reconnect(self) -> Global___Reconnect: ...
     @_builtins.property
     def history_gone(self) -> Global___HistoryGone: ...
+    @_builtins.property
+    def turn(self) -> Global___PlayTurn:
+        """Only when asked for in WatchTableRequest."""
+
+    @_builtins.property
+    def view(self) -> Global___ViewUpdate:
+        """Only when asked for in WatchTableRequest."""
+
     def __init__(
         self,
         *,
@@ -760,12 +873,14 @@ class WatchTableResponse(_message.Message):
         heartbeat: Global___Heartbeat | None = ...,
         reconnect: Global___Reconnect | None = ...,
         history_gone: Global___HistoryGone | None = ...,
+        turn: Global___PlayTurn | None = ...,
+        view: Global___ViewUpdate | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "update", b"update"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "update", b"update"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["state", "events", "heartbeat", "reconnect", "history_gone"]  # noqa: Y015
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["state", "events", "heartbeat", "reconnect", "history_gone", "turn", "view"]  # noqa: Y015
     _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
@@ -780,21 +895,25 @@ class PlayOpen(_message.Message):
     TABLE_ID_FIELD_NUMBER: _builtins.int
     AFTER_REVISION_FIELD_NUMBER: _builtins.int
     LEGAL_MOVES_FIELD_NUMBER: _builtins.int
+    VIEWS_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     after_revision: _builtins.int
     """As in WatchTable."""
     legal_moves: _builtins.bool
     """Whether a PlayTurn with the seat's legal moves follows the opening, and every change, after which this seat is to move."""
+    views: _builtins.bool
+    """As in WatchTable."""
     def __init__(
         self,
         *,
         table_id: _builtins.str = ...,
         after_revision: _builtins.int | None = ...,
         legal_moves: _builtins.bool = ...,
+        views: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "legal_moves", b"legal_moves", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "legal_moves", b"legal_moves", "table_id", b"table_id", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after_revision: _TypeAlias = _typing.Literal["after_revision"]  # noqa: Y015
     _WhichOneofArgType__after_revision: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision"]  # noqa: Y015
@@ -1014,7 +1133,7 @@ Global___PlayAccepted: _TypeAlias = PlayAccepted  # noqa: Y015
 
 @_typing.final
 class PlayTurn(_message.Message):
-    """The seat is to move."""
+    """The seat is to move. Like views, of changes that are sent together only the newest has one."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1054,6 +1173,7 @@ class PlayTableResponse(_message.Message):
     HISTORY_GONE_FIELD_NUMBER: _builtins.int
     ANSWER_FIELD_NUMBER: _builtins.int
     TURN_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def state(self) -> Global___TableUpdate: ...
     @_builtins.property
@@ -1070,6 +1190,10 @@ class PlayTableResponse(_message.Message):
     def turn(self) -> Global___PlayTurn:
         """Only when asked for in PlayOpen."""
 
+    @_builtins.property
+    def view(self) -> Global___ViewUpdate:
+        """Only when asked for in PlayOpen."""
+
     def __init__(
         self,
         *,
@@ -1080,12 +1204,13 @@ class PlayTableResponse(_message.Message):
         history_gone: Global___HistoryGone | None = ...,
         answer: Global___PlayAnswer | None = ...,
         turn: Global___PlayTurn | None = ...,
+        view: Global___ViewUpdate | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["state", "events", "heartbeat", "reconnect", "history_gone", "answer", "turn"]  # noqa: Y015
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["state", "events", "heartbeat", "reconnect", "history_gone", "answer", "turn", "view"]  # noqa: Y015
     _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 

@@ -123,6 +123,11 @@ class TableServiceStub:
                 request_serializer=buraco_dot_v1_dot_table__service__pb2.TableServiceListLegalMovesRequest.SerializeToString,
                 response_deserializer=buraco_dot_v1_dot_table__service__pb2.TableServiceListLegalMovesResponse.FromString,
                 _registered_method=True)
+        self.ArrangeMeld = channel.unary_unary(
+                '/buraco.v1.TableService/ArrangeMeld',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.TableServiceArrangeMeldRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.TableServiceArrangeMeldResponse.FromString,
+                _registered_method=True)
         self.SubmitMoves = channel.unary_unary(
                 '/buraco.v1.TableService/SubmitMoves',
                 request_serializer=buraco_dot_v1_dot_table__service__pb2.SubmitMovesRequest.SerializeToString,
@@ -276,6 +281,13 @@ class TableServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ArrangeMeld(self, request, context):
+        """Every arrangement of cards of the token's seat as one meld: a new one, or one of its side's. Also while another is to move.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SubmitMoves(self, request, context):
         """Plays moves for the token's seat: all or nothing. A whole turn may go in one call.
         """
@@ -299,10 +311,10 @@ class TableServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchTable(self, request, context):
-        """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
-        match is over and told; with UNAUTHENTICATED when something happens after the token it was opened with has expired (a fresh one
-        is for a stream opened anew); with PERMISSION_DENIED when its seat is given back; with TABLE_TOO_NEW when something happens
-        that this replica is too old to tell.
+        """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate; if asked for, the
+        view and the seat's turn behind them. Ends with OK once the match is over and told; with UNAUTHENTICATED when something
+        happens after the token it was opened with has expired (a fresh one is for a stream opened anew); with PERMISSION_DENIED when
+        its seat is given back; with TABLE_TOO_NEW when something happens that this replica is too old to tell.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -373,6 +385,11 @@ def add_TableServiceServicer_to_server(servicer, server):
                     servicer.ListLegalMoves,
                     request_deserializer=buraco_dot_v1_dot_table__service__pb2.TableServiceListLegalMovesRequest.FromString,
                     response_serializer=buraco_dot_v1_dot_table__service__pb2.TableServiceListLegalMovesResponse.SerializeToString,
+            ),
+            'ArrangeMeld': grpc.unary_unary_rpc_method_handler(
+                    servicer.ArrangeMeld,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.TableServiceArrangeMeldRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.TableServiceArrangeMeldResponse.SerializeToString,
             ),
             'SubmitMoves': grpc.unary_unary_rpc_method_handler(
                     servicer.SubmitMoves,
@@ -675,6 +692,33 @@ class TableService:
             '/buraco.v1.TableService/ListLegalMoves',
             buraco_dot_v1_dot_table__service__pb2.TableServiceListLegalMovesRequest.SerializeToString,
             buraco_dot_v1_dot_table__service__pb2.TableServiceListLegalMovesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ArrangeMeld(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/ArrangeMeld',
+            buraco_dot_v1_dot_table__service__pb2.TableServiceArrangeMeldRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.TableServiceArrangeMeldResponse.FromString,
             options,
             channel_credentials,
             insecure,

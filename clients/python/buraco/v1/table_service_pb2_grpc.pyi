@@ -92,6 +92,8 @@ class TableServiceStub:
     """What the token's seat may know; the public view without a token."""
     ListLegalMoves: _aio.UnaryUnaryMultiCallable[_table_service_pb2.TableServiceListLegalMovesRequest, _table_service_pb2.TableServiceListLegalMovesResponse]
     """The legal moves of the token's seat; none while another is to move."""
+    ArrangeMeld: _aio.UnaryUnaryMultiCallable[_table_service_pb2.TableServiceArrangeMeldRequest, _table_service_pb2.TableServiceArrangeMeldResponse]
+    """Every arrangement of cards of the token's seat as one meld: a new one, or one of its side's. Also while another is to move."""
     SubmitMoves: _aio.UnaryUnaryMultiCallable[_table_service_pb2.SubmitMovesRequest, _table_service_pb2.SubmitMovesResponse]
     """Plays moves for the token's seat: all or nothing. A whole turn may go in one call."""
     UndoMove: _aio.UnaryUnaryMultiCallable[_table_service_pb2.UndoMoveRequest, _table_service_pb2.UndoMoveResponse]
@@ -101,10 +103,10 @@ class TableServiceStub:
     all players have, the next deal is dealt. A score that the seat has confirmed can be confirmed again: nothing changes.
     """
     WatchTable: _aio.UnaryStreamMultiCallable[_table_service_pb2.WatchTableRequest, _table_service_pb2.WatchTableResponse]
-    """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
-    match is over and told; with UNAUTHENTICATED when something happens after the token it was opened with has expired (a fresh one
-    is for a stream opened anew); with PERMISSION_DENIED when its seat is given back; with TABLE_TOO_NEW when something happens
-    that this replica is too old to tell.
+    """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate; if asked for, the
+    view and the seat's turn behind them. Ends with OK once the match is over and told; with UNAUTHENTICATED when something
+    happens after the token it was opened with has expired (a fresh one is for a stream opened anew); with PERMISSION_DENIED when
+    its seat is given back; with TABLE_TOO_NEW when something happens that this replica is too old to tell.
     """
     PlayTable: _aio.StreamStreamMultiCallable[_table_service_pb2.PlayTableRequest, _table_service_pb2.PlayTableResponse]
     """A seat's two-way stream: the same as SubmitMoves, UndoMove, ListLegalMoves and WatchTable together, at less cost a move. Ends as
@@ -244,6 +246,14 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         """The legal moves of the token's seat; none while another is to move."""
 
     @_abc_1.abstractmethod
+    def ArrangeMeld(
+        self,
+        request: _table_service_pb2.TableServiceArrangeMeldRequest,
+        context: _aio.ServicerContext[_table_service_pb2.TableServiceArrangeMeldRequest, _abc.Awaitable[_table_service_pb2.TableServiceArrangeMeldResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.TableServiceArrangeMeldResponse]:
+        """Every arrangement of cards of the token's seat as one meld: a new one, or one of its side's. Also while another is to move."""
+
+    @_abc_1.abstractmethod
     def SubmitMoves(
         self,
         request: _table_service_pb2.SubmitMovesRequest,
@@ -275,10 +285,10 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.WatchTableRequest,
         context: _aio.ServicerContext[_table_service_pb2.WatchTableRequest, _abc.AsyncIterator[_table_service_pb2.WatchTableResponse]],
     ) -> _abc.AsyncIterator[_table_service_pb2.WatchTableResponse]:
-        """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate. Ends with OK once the
-        match is over and told; with UNAUTHENTICATED when something happens after the token it was opened with has expired (a fresh one
-        is for a stream opened anew); with PERMISSION_DENIED when its seat is given back; with TABLE_TOO_NEW when something happens
-        that this replica is too old to tell.
+        """Streams what happens: the full view first, then events with growing revisions, without loss or duplicate; if asked for, the
+        view and the seat's turn behind them. Ends with OK once the match is over and told; with UNAUTHENTICATED when something
+        happens after the token it was opened with has expired (a fresh one is for a stream opened anew); with PERMISSION_DENIED when
+        its seat is given back; with TABLE_TOO_NEW when something happens that this replica is too old to tell.
         """
 
     @_abc_1.abstractmethod

@@ -60,6 +60,7 @@ class SeatView(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     SIDE_FIELD_NUMBER: _builtins.int
     HAND_COUNT_FIELD_NUMBER: _builtins.int
+    PLAYER_NAME_FIELD_NUMBER: _builtins.int
     CLOCK_REMAINING_FIELD_NUMBER: _builtins.int
     RESERVE_REMAINING_FIELD_NUMBER: _builtins.int
     CONFIRMED_FIELD_NUMBER: _builtins.int
@@ -67,6 +68,8 @@ class SeatView(_message.Message):
     seat: _builtins.int
     side: _builtins.int
     hand_count: _builtins.int
+    player_name: _builtins.str
+    """As in Table; empty while the seat is free, and without a table."""
     confirmed: _builtins.bool
     """While the score of a deal is shown: the player has confirmed it."""
     absent: _builtins.bool
@@ -85,6 +88,7 @@ class SeatView(_message.Message):
         seat: _builtins.int = ...,
         side: _builtins.int = ...,
         hand_count: _builtins.int = ...,
+        player_name: _builtins.str = ...,
         clock_remaining: _duration_pb2.Duration | None = ...,
         reserve_remaining: _duration_pb2.Duration | None = ...,
         confirmed: _builtins.bool = ...,
@@ -92,7 +96,7 @@ class SeatView(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["clock_remaining", b"clock_remaining", "reserve_remaining", b"reserve_remaining"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "clock_remaining", b"clock_remaining", "confirmed", b"confirmed", "hand_count", b"hand_count", "reserve_remaining", b"reserve_remaining", "seat", b"seat", "side", b"side"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "clock_remaining", b"clock_remaining", "confirmed", b"confirmed", "hand_count", b"hand_count", "player_name", b"player_name", "reserve_remaining", b"reserve_remaining", "seat", b"seat", "side", b"side"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,49 @@
+"""The view of a table: the view of its deal, with what the table knows of its seats."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from buraco.v1 import view_pb2
+from buraco_codec.views import view_bytes
+from buraco_codec.wire import Fields
+from buraco_rules import Deal, Move, view_of
+from buraco_service.tables.state import TableValue, Timing
+from buraco_service.tables.stored_timing import to_duration
+
+_SEAT: Final = Fields(view_pb2.SeatView)
+_VIEW: Final = Fields(view_pb2.View)
+
+
+def table_view_bytes(
+    table: TableValue, seat: int | None, now: float, moves: Sequence[Move] | None = None
+) -> bytes | None:
+    """Return what a seat may know of the table, or everybody (None), serialised; None until the match starts.
+
+    `now` counts at timed tables alone, whose views have the time that is left. `moves` are the legal moves of the seat,
+    if the caller has them.
+    """
+    deal, timing = table.deal, table.timing
+    if deal is None:
+        return None
+    facts = [_SEAT.player_name(held.player_name.encode()) if held.player_name else b"" for held in table.seats]
+    if timing is None:
+        return view_bytes(view_of(deal, seat, moves), facts)
+    times = [_time_facts(table, deal, timing, number, now) for number in range(len(table.seats))]
+    data = view_bytes(view_of(deal, seat, moves), [fact + time for fact, time in zip(facts, times, strict=True)])
+    if deal.ending and table.due_at is not None:
+        data += _VIEW.confirmation_remaining(to_duration(max(0.0, table.due_at - now)).SerializeToString())
+    return data
+
+
+def _time_facts(table: TableValue, deal: Deal, timing: Timing, number: int, now: float) -> bytes:
+    """Return the fields of a SeatView that the clock fills."""
+    seat, turn_time = timing.seats[number], table.options.turn_time
+    message = view_pb2.SeatView(confirmed=seat.confirmed, absent=table.is_absent(number))
+    if turn_time:
+        reserve = seat.reserve
+        if number == deal.seat_to_move and not deal.ending and not table.is_deserted:
+            left = timing.began_at + turn_time - now
+            message.clock_remaining.CopyFrom(to_duration(min(turn_time, max(0.0, left))))
+            reserve = max(0.0, reserve + min(0.0, left))
+        message.reserve_remaining.CopyFrom(to_duration(reserve))
+    return message.SerializeToString()
