@@ -192,9 +192,9 @@ async def test_watchers_share_a_view(tmp_path: Path, monkeypatch: pytest.MonkeyP
         loaded: list[str] = []
         load = there.store.load
 
-        def counted(table: Any, seat: int | None, moves: Any = None) -> bytes | None:
+        def counted(table: Any, seat: int | None, now: float, moves: Any = None) -> bytes | None:
             made.append(seat)
-            return table_view_bytes(table, seat, moves)
+            return table_view_bytes(table, seat, now, moves)
 
         async def load_counted(table_id: str) -> Any:
             loaded.append(table_id)
