@@ -10,6 +10,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -20,6 +21,60 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _MatchEnd:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MatchEndEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MatchEnd.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MATCH_END_UNSPECIFIED: _MatchEnd.ValueType  # 0
+    """By a RulesService, or in a change that an earlier version made: the match was played to its end."""
+    MATCH_END_PLAYED: _MatchEnd.ValueType  # 1
+    """The deals decided it (R10)."""
+    MATCH_END_RESIGNED: _MatchEnd.ValueType  # 2
+    """A side resigned: the other one won, and the scores are those of the finished deals."""
+    MATCH_END_DRAW_AGREED: _MatchEnd.ValueType  # 3
+    """All players agreed to a draw."""
+    MATCH_END_ABORTED: _MatchEnd.ValueType  # 4
+    """A player aborted it before everybody had made a move: nobody won, and nothing is paid."""
+
+class MatchEnd(_MatchEnd, metaclass=_MatchEndEnumTypeWrapper):
+    """How a match came to its end."""
+
+MATCH_END_UNSPECIFIED: MatchEnd.ValueType  # 0
+"""By a RulesService, or in a change that an earlier version made: the match was played to its end."""
+MATCH_END_PLAYED: MatchEnd.ValueType  # 1
+"""The deals decided it (R10)."""
+MATCH_END_RESIGNED: MatchEnd.ValueType  # 2
+"""A side resigned: the other one won, and the scores are those of the finished deals."""
+MATCH_END_DRAW_AGREED: MatchEnd.ValueType  # 3
+"""All players agreed to a draw."""
+MATCH_END_ABORTED: MatchEnd.ValueType  # 4
+"""A player aborted it before everybody had made a move: nobody won, and nothing is paid."""
+Global___MatchEnd: _TypeAlias = MatchEnd  # noqa: Y015
+
+class _OfferKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _OfferKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OfferKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    OFFER_KIND_UNSPECIFIED: _OfferKind.ValueType  # 0
+    OFFER_KIND_RESIGNATION: _OfferKind.ValueType  # 1
+    """To the partner: that their side resigns."""
+    OFFER_KIND_DRAW: _OfferKind.ValueType  # 2
+    """To all: that the match is a draw."""
+
+class OfferKind(_OfferKind, metaclass=_OfferKindEnumTypeWrapper):
+    """What players can offer each other while a match runs."""
+
+OFFER_KIND_UNSPECIFIED: OfferKind.ValueType  # 0
+OFFER_KIND_RESIGNATION: OfferKind.ValueType  # 1
+"""To the partner: that their side resigns."""
+OFFER_KIND_DRAW: OfferKind.ValueType  # 2
+"""To all: that the match is a draw."""
+Global___OfferKind: _TypeAlias = OfferKind  # noqa: Y015
 
 @_typing.final
 class Dealt(_message.Message):
@@ -468,15 +523,20 @@ Global___DealEnded: _TypeAlias = DealEnded  # noqa: Y015
 
 @_typing.final
 class MatchEnded(_message.Message):
-    """The match is over (R10)."""
+    """The match is over (R10). Where it was not played to its end, the running deal is cut off: no DealEnded comes before."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     WINNER_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
     PAYOUTS_FIELD_NUMBER: _builtins.int
+    HOW_FIELD_NUMBER: _builtins.int
+    RESIGNED_SIDE_FIELD_NUMBER: _builtins.int
     winner: _builtins.int
     """The side that won; absent for a draw."""
+    how: Global___MatchEnd.ValueType
+    resigned_side: _builtins.int
+    """Only if it resigned."""
     @_builtins.property
     def scores(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
     @_builtins.property
@@ -489,13 +549,20 @@ class MatchEnded(_message.Message):
         winner: _builtins.int | None = ...,
         scores: _abc.Iterable[_builtins.int] | None = ...,
         payouts: _abc.Iterable[_builtins.int] | None = ...,
+        how: Global___MatchEnd.ValueType = ...,
+        resigned_side: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_winner", b"_winner", "winner", b"winner"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_resigned_side", b"_resigned_side", "_winner", b"_winner", "resigned_side", b"resigned_side", "winner", b"winner"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_winner", b"_winner", "payouts", b"payouts", "scores", b"scores", "winner", b"winner"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resigned_side", b"_resigned_side", "_winner", b"_winner", "how", b"how", "payouts", b"payouts", "resigned_side", b"resigned_side", "scores", b"scores", "winner", b"winner"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__resigned_side: _TypeAlias = _typing.Literal["resigned_side"]  # noqa: Y015
+    _WhichOneofArgType__resigned_side: _TypeAlias = _typing.Literal["_resigned_side", b"_resigned_side"]  # noqa: Y015
     _WhichOneofReturnType__winner: _TypeAlias = _typing.Literal["winner"]  # noqa: Y015
     _WhichOneofArgType__winner: _TypeAlias = _typing.Literal["_winner", b"_winner"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__resigned_side) -> _WhichOneofReturnType__resigned_side | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__winner) -> _WhichOneofReturnType__winner | None: ...
 
 Global___MatchEnded: _TypeAlias = MatchEnded  # noqa: Y015
@@ -620,6 +687,122 @@ class SeatReturned(_message.Message):
 Global___SeatReturned: _TypeAlias = SeatReturned  # noqa: Y015
 
 @_typing.final
+class Offer(_message.Message):
+    """An offer that waits for the agreement of others."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """Who made it."""
+    kind: Global___OfferKind.ValueType
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        kind: Global___OfferKind.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Offer: _TypeAlias = Offer  # noqa: Y015
+
+@_typing.final
+class Resigned(_message.Message):
+    """A player resigned."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    PENDING_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    pending: _builtins.bool
+    """It is an offer: the side has resigned once the partner resigns, too. Otherwise MatchEnded follows."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        pending: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pending", b"pending", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Resigned: _TypeAlias = Resigned  # noqa: Y015
+
+@_typing.final
+class DrawOffered(_message.Message):
+    """A player offered a draw. If all have, MatchEnded follows."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DrawOffered: _TypeAlias = DrawOffered  # noqa: Y015
+
+@_typing.final
+class OfferWithdrawn(_message.Message):
+    """An offer is no longer open: it was withdrawn, its player has begun another turn, or has left."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    kind: Global___OfferKind.ValueType
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        kind: Global___OfferKind.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OfferWithdrawn: _TypeAlias = OfferWithdrawn  # noqa: Y015
+
+@_typing.final
+class Aborted(_message.Message):
+    """A player aborted the match. MatchEnded follows."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Aborted: _TypeAlias = Aborted  # noqa: Y015
+
+@_typing.final
 class Event(_message.Message):
     """What happened, redacted for the receiver: hidden cards are left out of it."""
 
@@ -641,6 +824,10 @@ class Event(_message.Message):
     DEAL_ENDED_FIELD_NUMBER: _builtins.int
     MATCH_ENDED_FIELD_NUMBER: _builtins.int
     SEAT_CHANGED_FIELD_NUMBER: _builtins.int
+    RESIGNED_FIELD_NUMBER: _builtins.int
+    DRAW_OFFERED_FIELD_NUMBER: _builtins.int
+    OFFER_WITHDRAWN_FIELD_NUMBER: _builtins.int
+    ABORTED_FIELD_NUMBER: _builtins.int
     TURN_TIMED_OUT_FIELD_NUMBER: _builtins.int
     CONFIRMATION_AWAITED_FIELD_NUMBER: _builtins.int
     SCORE_CONFIRMED_FIELD_NUMBER: _builtins.int
@@ -678,6 +865,14 @@ class Event(_message.Message):
     @_builtins.property
     def seat_changed(self) -> Global___SeatChanged: ...
     @_builtins.property
+    def resigned(self) -> Global___Resigned: ...
+    @_builtins.property
+    def draw_offered(self) -> Global___DrawOffered: ...
+    @_builtins.property
+    def offer_withdrawn(self) -> Global___OfferWithdrawn: ...
+    @_builtins.property
+    def aborted(self) -> Global___Aborted: ...
+    @_builtins.property
     def turn_timed_out(self) -> Global___TurnTimedOut: ...
     @_builtins.property
     def confirmation_awaited(self) -> Global___ConfirmationAwaited: ...
@@ -704,16 +899,20 @@ class Event(_message.Message):
         deal_ended: Global___DealEnded | None = ...,
         match_ended: Global___MatchEnded | None = ...,
         seat_changed: Global___SeatChanged | None = ...,
+        resigned: Global___Resigned | None = ...,
+        draw_offered: Global___DrawOffered | None = ...,
+        offer_withdrawn: Global___OfferWithdrawn | None = ...,
+        aborted: Global___Aborted | None = ...,
         turn_timed_out: Global___TurnTimedOut | None = ...,
         confirmation_awaited: Global___ConfirmationAwaited | None = ...,
         score_confirmed: Global___ScoreConfirmed | None = ...,
         seat_returned: Global___SeatReturned | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["confirmation_awaited", b"confirmation_awaited", "deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "score_confirmed", b"score_confirmed", "seat_changed", b"seat_changed", "seat_returned", b"seat_returned", "took_pile", b"took_pile", "took_rest", b"took_rest", "turn_timed_out", b"turn_timed_out", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["aborted", b"aborted", "confirmation_awaited", b"confirmation_awaited", "deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "draw_offered", b"draw_offered", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "offer_withdrawn", b"offer_withdrawn", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "resigned", b"resigned", "score_confirmed", b"score_confirmed", "seat_changed", b"seat_changed", "seat_returned", b"seat_returned", "took_pile", b"took_pile", "took_rest", b"took_rest", "turn_timed_out", b"turn_timed_out", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["confirmation_awaited", b"confirmation_awaited", "deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "score_confirmed", b"score_confirmed", "seat_changed", b"seat_changed", "seat_returned", b"seat_returned", "took_pile", b"took_pile", "took_rest", b"took_rest", "turn_timed_out", b"turn_timed_out", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aborted", b"aborted", "confirmation_awaited", b"confirmation_awaited", "deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "draw_offered", b"draw_offered", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "offer_withdrawn", b"offer_withdrawn", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "resigned", b"resigned", "score_confirmed", b"score_confirmed", "seat_changed", b"seat_changed", "seat_returned", b"seat_returned", "took_pile", b"took_pile", "took_rest", b"took_rest", "turn_timed_out", b"turn_timed_out", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["dealt", "drew", "took_pile", "took_rest", "melded", "laid_off", "wild_moved", "discarded", "pot_taken", "pots_joined", "opened", "opening_failed", "undone", "deal_ended", "match_ended", "seat_changed", "turn_timed_out", "confirmation_awaited", "score_confirmed", "seat_returned"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["dealt", "drew", "took_pile", "took_rest", "melded", "laid_off", "wild_moved", "discarded", "pot_taken", "pots_joined", "opened", "opening_failed", "undone", "deal_ended", "match_ended", "seat_changed", "resigned", "draw_offered", "offer_withdrawn", "aborted", "turn_timed_out", "confirmation_awaited", "score_confirmed", "seat_returned"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

@@ -198,13 +198,19 @@ class MatchResult(_message.Message):
     WINNER_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
     PAYOUTS_FIELD_NUMBER: _builtins.int
+    HOW_FIELD_NUMBER: _builtins.int
+    RESIGNED_SIDE_FIELD_NUMBER: _builtins.int
     winner: _builtins.int
     """Absent for a draw."""
+    how: _event_pb2.MatchEnd.ValueType
+    """How it came about."""
+    resigned_side: _builtins.int
+    """Only if it resigned."""
     @_builtins.property
     def scores(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
     @_builtins.property
     def payouts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Credits each seat gains or loses by the stake (R11.3); empty without a stake."""
+        """Credits each seat gains or loses by the stake (R11.3); empty without a stake. A draw, or a match that was aborted, returns it."""
 
     def __init__(
         self,
@@ -212,13 +218,20 @@ class MatchResult(_message.Message):
         winner: _builtins.int | None = ...,
         scores: _abc.Iterable[_builtins.int] | None = ...,
         payouts: _abc.Iterable[_builtins.int] | None = ...,
+        how: _event_pb2.MatchEnd.ValueType = ...,
+        resigned_side: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_winner", b"_winner", "winner", b"winner"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_resigned_side", b"_resigned_side", "_winner", b"_winner", "resigned_side", b"resigned_side", "winner", b"winner"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_winner", b"_winner", "payouts", b"payouts", "scores", b"scores", "winner", b"winner"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_resigned_side", b"_resigned_side", "_winner", b"_winner", "how", b"how", "payouts", b"payouts", "resigned_side", b"resigned_side", "scores", b"scores", "winner", b"winner"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__resigned_side: _TypeAlias = _typing.Literal["resigned_side"]  # noqa: Y015
+    _WhichOneofArgType__resigned_side: _TypeAlias = _typing.Literal["_resigned_side", b"_resigned_side"]  # noqa: Y015
     _WhichOneofReturnType__winner: _TypeAlias = _typing.Literal["winner"]  # noqa: Y015
     _WhichOneofArgType__winner: _TypeAlias = _typing.Literal["_winner", b"_winner"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__resigned_side) -> _WhichOneofReturnType__resigned_side | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__winner) -> _WhichOneofReturnType__winner | None: ...
 
 Global___MatchResult: _TypeAlias = MatchResult  # noqa: Y015
@@ -245,6 +258,8 @@ class Table(_message.Message):
     OPTIONS_FIELD_NUMBER: _builtins.int
     AWAITING_CONFIRMATION_FIELD_NUMBER: _builtins.int
     TURN_EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    OFFERS_FIELD_NUMBER: _builtins.int
+    REMATCH_TABLE_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     revision: _builtins.int
     """Grows by one with every change of the table."""
@@ -257,6 +272,8 @@ class Table(_message.Message):
     """SHA-256 of the seed of the running deal, or of the first while the table is waiting."""
     seeded_by_creator: _builtins.bool
     """The creator gave the seed and so may know the cards: for tests and reproducible matches, not for play among strangers."""
+    rematch_table_id: _builtins.str
+    """Only when the match is over: the table of its rematch, which is there once a player has called Rematch."""
     @_builtins.property
     def rule_set(self) -> _rule_set_pb2.RuleSet: ...
     @_builtins.property
@@ -285,6 +302,10 @@ class Table(_message.Message):
     def turn_expires_at(self) -> _timestamp_pb2.Timestamp:
         """When turn time and reserve of the seat to move run out, by the service's clock. Absent without a clock, and while it stands still."""
 
+    @_builtins.property
+    def offers(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.Offer]:
+        """Offers that are open, in the order in which they were made."""
+
     def __init__(
         self,
         *,
@@ -304,10 +325,12 @@ class Table(_message.Message):
         options: Global___TableOptions | None = ...,
         awaiting_confirmation: Global___AwaitingConfirmation | None = ...,
         turn_expires_at: _timestamp_pb2.Timestamp | None = ...,
+        offers: _abc.Iterable[_event_pb2.Offer] | None = ...,
+        rematch_table_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["awaiting_confirmation", b"awaiting_confirmation", "created_at", b"created_at", "match", b"match", "options", b"options", "result", b"result", "rule_set", b"rule_set", "turn_expires_at", b"turn_expires_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["awaiting_confirmation", b"awaiting_confirmation", "commitment", b"commitment", "created_at", b"created_at", "id", b"id", "match", b"match", "options", b"options", "result", b"result", "revision", b"revision", "rule_set", b"rule_set", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "stake", b"stake", "state", b"state", "target_score", b"target_score", "turn_expires_at", b"turn_expires_at", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["awaiting_confirmation", b"awaiting_confirmation", "commitment", b"commitment", "created_at", b"created_at", "id", b"id", "match", b"match", "offers", b"offers", "options", b"options", "rematch_table_id", b"rematch_table_id", "result", b"result", "revision", b"revision", "rule_set", b"rule_set", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "stake", b"stake", "state", b"state", "target_score", b"target_score", "turn_expires_at", b"turn_expires_at", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -315,7 +338,7 @@ Global___Table: _TypeAlias = Table  # noqa: Y015
 
 @_typing.final
 class DealRecord(_message.Message):
-    """A finished deal: enough to play it again to the same result."""
+    """A finished deal, or the one that the end of the match cut off: enough to play it again to the same result."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -340,6 +363,7 @@ class DealRecord(_message.Message):
     """
     commitment: _builtins.bytes
     ending: _deal_pb2.Ending.ValueType
+    """Unspecified if the deal was cut off."""
     @_builtins.property
     def rule_set(self) -> _rule_set_pb2.RuleSet: ...
     @_builtins.property
@@ -355,7 +379,9 @@ class DealRecord(_message.Message):
         """Every move that stood, in order; what was undone is not in it."""
 
     @_builtins.property
-    def score(self) -> _score_pb2.DealScore: ...
+    def score(self) -> _score_pb2.DealScore:
+        """Absent if the deal was cut off: it does not count."""
+
     def __init__(
         self,
         *,
@@ -431,6 +457,8 @@ class StoredTable(_message.Message):
     REQUEST_IDS_BOUND_SINCE_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
     TIMING_FIELD_NUMBER: _builtins.int
+    OFFERS_FIELD_NUMBER: _builtins.int
+    FIRST_STARTER_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     seat_count: _builtins.int
     target_score: _builtins.int
@@ -445,6 +473,8 @@ class StoredTable(_message.Message):
     """How often in the running deal a wild was moved to act elsewhere, or a play was taken back."""
     request_ids_bound_since: _builtins.int
     """The first revision by a version that binds request ids to their requests: 1, unless an earlier version created the table."""
+    first_starter: _builtins.int
+    """The seat that starts the first deal; absent where the seed chooses it."""
     @_builtins.property
     def rule_set(self) -> _rule_set_pb2.RuleSet: ...
     @_builtins.property
@@ -467,6 +497,8 @@ class StoredTable(_message.Message):
     def timing(self) -> Global___StoredTiming:
         """Only of a running match with a clock or with times to confirm scores."""
 
+    @_builtins.property
+    def offers(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.Offer]: ...
     def __init__(
         self,
         *,
@@ -488,12 +520,16 @@ class StoredTable(_message.Message):
         request_ids_bound_since: _builtins.int = ...,
         options: Global___TableOptions | None = ...,
         timing: Global___StoredTiming | None = ...,
+        offers: _abc.Iterable[_event_pb2.Offer] | None = ...,
+        first_starter: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "options", b"options", "result", b"result", "rule_set", b"rule_set", "snapshot", b"snapshot", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter", "created_at", b"created_at", "first_starter", b"first_starter", "options", b"options", "result", b"result", "rule_set", b"rule_set", "snapshot", b"snapshot", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "deal_revision", b"deal_revision", "id", b"id", "master_seed", b"master_seed", "options", b"options", "request_ids_bound_since", b"request_ids_bound_since", "result", b"result", "reversals", b"reversals", "rule_set", b"rule_set", "seat_count", b"seat_count", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "snapshot", b"snapshot", "stake", b"stake", "state", b"state", "target_score", b"target_score", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter", "created_at", b"created_at", "deal_revision", b"deal_revision", "first_starter", b"first_starter", "id", b"id", "master_seed", b"master_seed", "offers", b"offers", "options", b"options", "request_ids_bound_since", b"request_ids_bound_since", "result", b"result", "reversals", b"reversals", "rule_set", b"rule_set", "seat_count", b"seat_count", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "snapshot", b"snapshot", "stake", b"stake", "state", b"state", "target_score", b"target_score", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__first_starter: _TypeAlias = _typing.Literal["first_starter"]  # noqa: Y015
+    _WhichOneofArgType__first_starter: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__first_starter) -> _WhichOneofReturnType__first_starter | None: ...
 
 Global___StoredTable: _TypeAlias = StoredTable  # noqa: Y015
 

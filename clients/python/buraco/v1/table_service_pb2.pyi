@@ -1249,25 +1249,229 @@ class GetRecordResponse(_message.Message):
 
     DEALS_FIELD_NUMBER: _builtins.int
     MORE_FIELD_NUMBER: _builtins.int
+    CUT_OFF_FIELD_NUMBER: _builtins.int
     more: _builtins.bool
     """Whether there are more."""
     @_builtins.property
     def deals(self) -> _containers.RepeatedCompositeFieldContainer[_table_pb2.DealRecord]:
         """In order."""
 
+    @_builtins.property
+    def cut_off(self) -> _table_pb2.DealRecord:
+        """The deal that was being played when the match ended: cut off, with no ending and no score. It comes with the last deals, and
+        not before the match is over.
+        """
+
     def __init__(
         self,
         *,
         deals: _abc.Iterable[_table_pb2.DealRecord] | None = ...,
         more: _builtins.bool = ...,
+        cut_off: _table_pb2.DealRecord | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cut_off", b"cut_off"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deals", b"deals", "more", b"more"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cut_off", b"cut_off", "deals", b"deals", "more", b"more"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetRecordResponse: _TypeAlias = GetRecordResponse  # noqa: Y015
+
+@_typing.final
+class ResignRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    WITHDRAW_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    request_id: _builtins.str
+    withdraw: _builtins.bool
+    """Withdraws the seat's offer to resign instead (NO_OFFER if there is none)."""
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        withdraw: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_id", b"request_id", "table_id", b"table_id", "withdraw", b"withdraw"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResignRequest: _TypeAlias = ResignRequest  # noqa: Y015
+
+@_typing.final
+class ResignResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def table(self) -> _table_pb2.Table: ...
+    def __init__(
+        self,
+        *,
+        table: _table_pb2.Table | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResignResponse: _TypeAlias = ResignResponse  # noqa: Y015
+
+@_typing.final
+class OfferDrawRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    WITHDRAW_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    request_id: _builtins.str
+    withdraw: _builtins.bool
+    """Withdraws the seat's offer of a draw instead (NO_OFFER if there is none)."""
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        withdraw: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_id", b"request_id", "table_id", b"table_id", "withdraw", b"withdraw"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OfferDrawRequest: _TypeAlias = OfferDrawRequest  # noqa: Y015
+
+@_typing.final
+class OfferDrawResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def table(self) -> _table_pb2.Table: ...
+    def __init__(
+        self,
+        *,
+        table: _table_pb2.Table | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OfferDrawResponse: _TypeAlias = OfferDrawResponse  # noqa: Y015
+
+@_typing.final
+class AbortTableRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    request_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_id", b"request_id", "table_id", b"table_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AbortTableRequest: _TypeAlias = AbortTableRequest  # noqa: Y015
+
+@_typing.final
+class AbortTableResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def table(self) -> _table_pb2.Table: ...
+    def __init__(
+        self,
+        *,
+        table: _table_pb2.Table | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AbortTableResponse: _TypeAlias = AbortTableResponse  # noqa: Y015
+
+@_typing.final
+class RematchRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    ENTROPY_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    """The finished table."""
+    request_id: _builtins.str
+    entropy: _builtins.bytes
+    """As in JoinTable."""
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        entropy: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "request_id", b"request_id", "table_id", b"table_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RematchRequest: _TypeAlias = RematchRequest  # noqa: Y015
+
+@_typing.final
+class RematchResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    TABLE_FIELD_NUMBER: _builtins.int
+    TOKEN_EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    token: _builtins.str
+    """For the seat of the new table; as in JoinTable."""
+    @_builtins.property
+    def table(self) -> _table_pb2.Table:
+        """The new table."""
+
+    @_builtins.property
+    def token_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When it ends, by the service's clock."""
+
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        token: _builtins.str = ...,
+        table: _table_pb2.Table | None = ...,
+        token_expires_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table", "token_expires_at", b"token_expires_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "table", b"table", "token", b"token", "token_expires_at", b"token_expires_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RematchResponse: _TypeAlias = RematchResponse  # noqa: Y015
 
 @_typing.final
 class SignInAsGuestRequest(_message.Message):

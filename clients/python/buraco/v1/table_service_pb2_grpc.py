@@ -37,7 +37,9 @@ class TableServiceStub:
     ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
-    AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now
+    AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
+    ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
+    a rematch)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -73,8 +75,9 @@ class TableServiceStub:
     the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
     or that there is none, and for JoinTable the player of the player token
     the content all other fields, as they are understood: a default counts as if it were given
-    An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
-    that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
+    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
+    remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
+    refused is not remembered.
     """
 
     def __init__(self, channel):
@@ -163,6 +166,26 @@ class TableServiceStub:
                 request_serializer=buraco_dot_v1_dot_table__service__pb2.SignInAsGuestRequest.SerializeToString,
                 response_deserializer=buraco_dot_v1_dot_table__service__pb2.SignInAsGuestResponse.FromString,
                 _registered_method=True)
+        self.Resign = channel.unary_unary(
+                '/buraco.v1.TableService/Resign',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.ResignRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.ResignResponse.FromString,
+                _registered_method=True)
+        self.OfferDraw = channel.unary_unary(
+                '/buraco.v1.TableService/OfferDraw',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.OfferDrawRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.OfferDrawResponse.FromString,
+                _registered_method=True)
+        self.AbortTable = channel.unary_unary(
+                '/buraco.v1.TableService/AbortTable',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.AbortTableRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.AbortTableResponse.FromString,
+                _registered_method=True)
+        self.Rematch = channel.unary_unary(
+                '/buraco.v1.TableService/Rematch',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.RematchRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.RematchResponse.FromString,
+                _registered_method=True)
 
 
 class TableServiceServicer:
@@ -177,7 +200,9 @@ class TableServiceServicer:
     ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
-    AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now
+    AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
+    ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
+    a rematch)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -213,8 +238,9 @@ class TableServiceServicer:
     the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
     or that there is none, and for JoinTable the player of the player token
     the content all other fields, as they are understood: a default counts as if it were given
-    An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
-    that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
+    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
+    remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
+    refused is not remembered.
     """
 
     def CreateTable(self, request, context):
@@ -343,6 +369,42 @@ class TableServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Resign(self, request, context):
+        """The three that follow end a running match before it is played to its end. What the running deal would count is lost; the
+        players of free seats need not agree. An offer that they make stays open until it is withdrawn, or its seat begins
+        another turn (draws) or is left; the table shows it, and events tell of it.
+
+        Resigns for the side of the token's seat: the other side wins, and its stake (R11.3). One of two partners only offers it; their
+        side has resigned when the other one resigns, too.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def OfferDraw(self, request, context):
+        """Offers a draw. The match is a draw when offers of all players are open.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AbortTable(self, request, context):
+        """Aborts the match, for any seat, before every player has made a move (TOO_LATE_TO_ABORT from then on).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Rematch(self, request, context):
+        """After a match: takes the same seat of the table for its rematch, with the token of the finished one. There is one such table for
+        all, opened by the first who calls, with the same rules, target and stake; the seat after the one that started the
+        first deal starts. Seats of players who do not come are free for anybody, first come first served (SEAT_TAKEN). Whoever
+        holds the seat gets a fresh token for it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TableServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -426,6 +488,26 @@ def add_TableServiceServicer_to_server(servicer, server):
                     request_deserializer=buraco_dot_v1_dot_table__service__pb2.SignInAsGuestRequest.FromString,
                     response_serializer=buraco_dot_v1_dot_table__service__pb2.SignInAsGuestResponse.SerializeToString,
             ),
+            'Resign': grpc.unary_unary_rpc_method_handler(
+                    servicer.Resign,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.ResignRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.ResignResponse.SerializeToString,
+            ),
+            'OfferDraw': grpc.unary_unary_rpc_method_handler(
+                    servicer.OfferDraw,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.OfferDrawRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.OfferDrawResponse.SerializeToString,
+            ),
+            'AbortTable': grpc.unary_unary_rpc_method_handler(
+                    servicer.AbortTable,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.AbortTableRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.AbortTableResponse.SerializeToString,
+            ),
+            'Rematch': grpc.unary_unary_rpc_method_handler(
+                    servicer.Rematch,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.RematchRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.RematchResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'buraco.v1.TableService', rpc_method_handlers)
@@ -446,7 +528,9 @@ class TableService:
     ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
-    AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now
+    AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
+    ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
+    a rematch)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -482,8 +566,9 @@ class TableService:
     the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
     or that there is none, and for JoinTable the player of the player token
     the content all other fields, as they are understood: a default counts as if it were given
-    An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
-    that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
+    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
+    remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
+    refused is not remembered.
     """
 
     @staticmethod
@@ -908,6 +993,114 @@ class TableService:
             '/buraco.v1.TableService/SignInAsGuest',
             buraco_dot_v1_dot_table__service__pb2.SignInAsGuestRequest.SerializeToString,
             buraco_dot_v1_dot_table__service__pb2.SignInAsGuestResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Resign(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/Resign',
+            buraco_dot_v1_dot_table__service__pb2.ResignRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.ResignResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OfferDraw(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/OfferDraw',
+            buraco_dot_v1_dot_table__service__pb2.OfferDrawRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.OfferDrawResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AbortTable(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/AbortTable',
+            buraco_dot_v1_dot_table__service__pb2.AbortTableRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.AbortTableResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Rematch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/Rematch',
+            buraco_dot_v1_dot_table__service__pb2.RematchRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.RematchResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -24,7 +24,9 @@ class TableServiceStub:
                            ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
                            TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
                            a deal: 256, and 16 more for every turn begun; everything else may still be played);
-                           AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now
+                           AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
+                           ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
+                           a rematch)
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
@@ -60,8 +62,9 @@ class TableServiceStub:
       the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
                   or that there is none, and for JoinTable the player of the player token
       the content all other fields, as they are understood: a default counts as if it were given
-    An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
-    that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
+    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
+    remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
+    refused is not remembered.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -117,6 +120,24 @@ class TableServiceStub:
     """The finished deals, to be replayed and checked."""
     SignInAsGuest: _aio.UnaryUnaryMultiCallable[_table_service_pb2.SignInAsGuestRequest, _table_service_pb2.SignInAsGuestResponse]
     """A player token for a guest, signed by the service. SIGN_IN_DISABLED where it is set to have no guests."""
+    Resign: _aio.UnaryUnaryMultiCallable[_table_service_pb2.ResignRequest, _table_service_pb2.ResignResponse]
+    """The three that follow end a running match before it is played to its end. What the running deal would count is lost; the
+    players of free seats need not agree. An offer that they make stays open until it is withdrawn, or its seat begins
+    another turn (draws) or is left; the table shows it, and events tell of it.
+
+    Resigns for the side of the token's seat: the other side wins, and its stake (R11.3). One of two partners only offers it; their
+    side has resigned when the other one resigns, too.
+    """
+    OfferDraw: _aio.UnaryUnaryMultiCallable[_table_service_pb2.OfferDrawRequest, _table_service_pb2.OfferDrawResponse]
+    """Offers a draw. The match is a draw when offers of all players are open."""
+    AbortTable: _aio.UnaryUnaryMultiCallable[_table_service_pb2.AbortTableRequest, _table_service_pb2.AbortTableResponse]
+    """Aborts the match, for any seat, before every player has made a move (TOO_LATE_TO_ABORT from then on)."""
+    Rematch: _aio.UnaryUnaryMultiCallable[_table_service_pb2.RematchRequest, _table_service_pb2.RematchResponse]
+    """After a match: takes the same seat of the table for its rematch, with the token of the finished one. There is one such table for
+    all, opened by the first who calls, with the same rules, target and stake; the seat after the one that started the
+    first deal starts. Seats of players who do not come are free for anybody, first come first served (SEAT_TAKEN). Whoever
+    holds the seat gets a fresh token for it.
+    """
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
@@ -130,7 +151,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
                            ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
                            TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
                            a deal: 256, and 16 more for every turn begun; everything else may still be played);
-                           AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now
+                           AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
+                           ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
+                           a rematch)
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
@@ -166,8 +189,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
       the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
                   or that there is none, and for JoinTable the player of the player token
       the content all other fields, as they are understood: a default counts as if it were given
-    An id counts at one table, its CreateTable included; at another table it is another request's. A table remembers the request
-    that created it for as long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
+    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
+    remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
+    refused is not remembered.
     """
 
     @_abc_1.abstractmethod
@@ -317,5 +341,47 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_table_service_pb2.SignInAsGuestRequest, _abc.Awaitable[_table_service_pb2.SignInAsGuestResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.SignInAsGuestResponse]:
         """A player token for a guest, signed by the service. SIGN_IN_DISABLED where it is set to have no guests."""
+
+    @_abc_1.abstractmethod
+    def Resign(
+        self,
+        request: _table_service_pb2.ResignRequest,
+        context: _aio.ServicerContext[_table_service_pb2.ResignRequest, _abc.Awaitable[_table_service_pb2.ResignResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.ResignResponse]:
+        """The three that follow end a running match before it is played to its end. What the running deal would count is lost; the
+        players of free seats need not agree. An offer that they make stays open until it is withdrawn, or its seat begins
+        another turn (draws) or is left; the table shows it, and events tell of it.
+
+        Resigns for the side of the token's seat: the other side wins, and its stake (R11.3). One of two partners only offers it; their
+        side has resigned when the other one resigns, too.
+        """
+
+    @_abc_1.abstractmethod
+    def OfferDraw(
+        self,
+        request: _table_service_pb2.OfferDrawRequest,
+        context: _aio.ServicerContext[_table_service_pb2.OfferDrawRequest, _abc.Awaitable[_table_service_pb2.OfferDrawResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.OfferDrawResponse]:
+        """Offers a draw. The match is a draw when offers of all players are open."""
+
+    @_abc_1.abstractmethod
+    def AbortTable(
+        self,
+        request: _table_service_pb2.AbortTableRequest,
+        context: _aio.ServicerContext[_table_service_pb2.AbortTableRequest, _abc.Awaitable[_table_service_pb2.AbortTableResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.AbortTableResponse]:
+        """Aborts the match, for any seat, before every player has made a move (TOO_LATE_TO_ABORT from then on)."""
+
+    @_abc_1.abstractmethod
+    def Rematch(
+        self,
+        request: _table_service_pb2.RematchRequest,
+        context: _aio.ServicerContext[_table_service_pb2.RematchRequest, _abc.Awaitable[_table_service_pb2.RematchResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.RematchResponse]:
+        """After a match: takes the same seat of the table for its rematch, with the token of the finished one. There is one such table for
+        all, opened by the first who calls, with the same rules, target and stake; the seat after the one that started the
+        first deal starts. Seats of players who do not come are free for anybody, first come first served (SEAT_TAKEN). Whoever
+        holds the seat gets a fresh token for it.
+        """
 
 def add_TableServiceServicer_to_server(servicer: TableServiceServicer, server: _aio.Server) -> None: ...

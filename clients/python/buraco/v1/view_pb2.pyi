@@ -185,6 +185,7 @@ class View(_message.Message):
     opening_attempt: _builtins.bool
     """Whether an opening attempt is running (R11.2)."""
     ending: _deal_pb2.Ending.ValueType
+    """Unspecified while the deal runs, and if the end of the match cut it off."""
     starter: _builtins.int
     """The seat that starts this deal."""
     @_builtins.property
