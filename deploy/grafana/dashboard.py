@@ -252,10 +252,11 @@ GAME: Final = (
     ),
     Panel(
         "Deals and matches by rule set",
-        "Finished in an hour.",
+        "Finished in an hour, and matches that players ended before.",
         {
             "{{rule_set}}, deals": f"3600 * {_by('rule_set', _rate('buraco_deals_finished_total'))}",
             "{{rule_set}}, matches": f"3600 * {_by('rule_set', _rate('buraco_matches_finished_total'))}",
+            "matches, {{how}}": f"3600 * {_by('how', _rate('buraco_matches_cut_off_total'))}",
         },
     ),
     Panel(

@@ -35,7 +35,7 @@ _CACHED: Final = 4096
 def event_bytes(event: Event) -> bytes:
     """Return an event, serialised, hidden cards included.
 
-    What the rules do not know is left out: commitment and seed of the deal, payouts of the match.
+    What the rules do not know is left out: commitment and seed of the deal, payouts of the match and how it ended.
     """
     if isinstance(event, Drew):
         return _EVENT.drew(_DREW.seat(event.seat) + _DREW.card(event.card) + _DREW.stock_count(event.stock_count))
@@ -152,8 +152,12 @@ VISIBLE: Final[dict[str, Visible]] = {
     "opening_failed": _visible("seat cards penalty next_required"),
     "undone": _visible("seat index cards meld"),
     "deal_ended": _visible("ending seat score hands seed"),
-    "match_ended": _visible("winner scores payouts"),
+    "match_ended": _visible("winner scores payouts how resigned_side"),
     "seat_changed": _visible("seat player_name player_id"),
+    "resigned": _visible("seat pending"),
+    "draw_offered": _visible("seat"),
+    "offer_withdrawn": _visible("seat kind"),
+    "aborted": _visible("seat"),
     "turn_timed_out": _visible("seat absent"),
     "confirmation_awaited": _visible("deal_number"),
     "score_confirmed": _visible("seat"),

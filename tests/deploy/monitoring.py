@@ -52,6 +52,7 @@ def _families() -> Iterator[Metric]:
     service.count_deal("open", "closed")
     service.observe_scores("open", ["clean"], [100])
     service.count_match("open")
+    service.count_cut_off_match("open", "resigned")
     service.count_created_table("open")
     service.set_stored_tables({"playing": 1})
     service.count_refusal("LIMIT_REACHED", "watches")

@@ -152,6 +152,10 @@ def _table_requests() -> Iterator[tuple[str, Message]]:
     yield "ListTables", table_pb.ListTablesRequest(page_size=2, mine=True)
     yield "SignInAsGuest", table_pb.SignInAsGuestRequest(name="Zoë")
     yield "LeaveTable", table_pb.LeaveTableRequest(table_id=TABLE_ID, request_id=REQUEST_ID)
+    yield "Resign", table_pb.ResignRequest(table_id=TABLE_ID, request_id=REQUEST_ID, withdraw=True)
+    yield "OfferDraw", table_pb.OfferDrawRequest(table_id=TABLE_ID, request_id=REQUEST_ID)
+    yield "AbortTable", table_pb.AbortTableRequest(table_id=TABLE_ID, request_id=REQUEST_ID)
+    yield "Rematch", table_pb.RematchRequest(table_id=TABLE_ID, request_id=REQUEST_ID, entropy=b"dice")
     yield "GetView", table_pb.TableServiceGetViewRequest(table_id=TABLE_ID)
     yield "ListLegalMoves", table_pb.TableServiceListLegalMovesRequest(table_id=TABLE_ID)
     yield "ArrangeMeld", table_pb.TableServiceArrangeMeldRequest(table_id=TABLE_ID, meld=1, cards=(1, 2, 3))  # type: ignore[arg-type]

@@ -90,6 +90,8 @@ class Metrics:
         text = "What a side scored in a deal."
         self._scores = histogram("buraco_deal_score_points", text, _SCORE_BUCKETS, "rule_set")
         self._matches = counter("buraco_matches_finished_total", "Matches played to their end.", "rule_set")
+        text = "Matches that players ended before they were played to their end."
+        self._cut_off_matches = counter("buraco_matches_cut_off_total", text, "rule_set", "how")
         self._tables = counter("buraco_tables_created_total", "Tables created.", "rule_set")
         text = "Tables in the store, those of all replicas; counted once a minute."
         self._table_count = gauge(STORED_TABLES, text, "state")
@@ -150,8 +152,12 @@ class Metrics:
             self._scores.labels(label).observe(total)
 
     def count_match(self, rule_set: str) -> None:
-        """Count a match that ended."""
+        """Count a match that was played to its end."""
         self._matches.add(self._label_of(rule_set))
+
+    def count_cut_off_match(self, rule_set: str, how: str) -> None:
+        """Count a match that players ended before its end, by how they did."""
+        self._cut_off_matches.add(self._label_of(rule_set), how)
 
     def count_created_table(self, rule_set: str) -> None:
         """Count a table that was created."""

@@ -34,8 +34,10 @@ from buraco_service.serving.table_options import read_options
 from buraco_service.tables import deadlines
 from buraco_service.tables.arranging import meld_to_extend
 from buraco_service.tables.changes import verify_seat
+from buraco_service.tables.ending import Endings
 from buraco_service.tables.feed import Feeds
 from buraco_service.tables.players import list_tables_of
+from buraco_service.tables.rematch import Rematches
 from buraco_service.tables.state import TableState
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables
@@ -62,6 +64,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         self._repository = tables.repository
         self._feeds = feeds
         self._players = players
+        self._endings = Endings(tables)
+        self._rematches = Rematches(tables)
 
     async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
         """See the contract."""
@@ -125,10 +129,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         else:
             # Without a name that can be shown the player may still come back to a seat.
             name = _read_name("player_name", player.name, RequestProblems())
-        problems.check("entropy", len(request.entropy) <= MAX_ENTROPY_BYTES, f"at most {MAX_ENTROPY_BYTES} bytes")
-        request_id = read_request_id(request.request_id, problems)
-        table_id = read_table_id(request.table_id, problems)
-        problems.raise_if_any()
+        _check_entropy(request.entropy, problems)
+        table_id, request_id = _read_ids(request, problems)
         seat = request.seat if request.HasField("seat") else None
         player_id = "" if player is None else player.id
         return await self._tables.join(table_id, seat, name, request.entropy, request_id, current_caller(), player_id)
@@ -148,10 +150,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def LeaveTable(self, request: pb.LeaveTableRequest, context: Context) -> pb.LeaveTableResponse:
         """See the contract."""
-        problems = RequestProblems()
-        request_id = read_request_id(request.request_id, problems)
-        table_id = read_table_id(request.table_id, problems)
-        problems.raise_if_any()
+        table_id, request_id = _read_ids(request, RequestProblems())
         return await self._tables.leave(table_id, self._seat_claims(context), request_id)
 
     # Answers that are stored or put together as bytes, and messages of the streams, are returned as bytes.
@@ -210,10 +209,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     async def UndoMove(self, request: pb.UndoMoveRequest, context: Context) -> bytes:  # type: ignore[override]
         """See the contract."""
-        problems = RequestProblems()
-        request_id = read_request_id(request.request_id, problems)
-        table_id = read_table_id(request.table_id, problems)
-        problems.raise_if_any()
+        table_id, request_id = _read_ids(request, RequestProblems())
         revision = request.revision if request.HasField("revision") else None
         accepted = await self._tables.undo_move(
             table_id, self._seat_claims(context), revision, request_id, with_view=True
@@ -270,7 +266,33 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         table_id = read_table_id(request.table_id, problems)
         problems.raise_if_any()
         deals = await self._repository.read_records(table_id, request.after_deal, size + 1)
-        return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size)
+        cut_off = deals.pop() if deals and not deals[-1].ending else None
+        return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size, cut_off=cut_off)
+
+    async def Resign(self, request: pb.ResignRequest, context: Context) -> bytes:  # type: ignore[override]
+        """See the contract."""
+        table_id, request_id = _read_ids(request, RequestProblems())
+        claims = self._seat_claims(context)
+        return await self._endings.resign(table_id, claims, request_id, withdraw=request.withdraw)
+
+    async def OfferDraw(self, request: pb.OfferDrawRequest, context: Context) -> bytes:  # type: ignore[override]
+        """See the contract."""
+        table_id, request_id = _read_ids(request, RequestProblems())
+        claims = self._seat_claims(context)
+        return await self._endings.offer_draw(table_id, claims, request_id, withdraw=request.withdraw)
+
+    async def AbortTable(self, request: pb.AbortTableRequest, context: Context) -> bytes:  # type: ignore[override]
+        """See the contract."""
+        table_id, request_id = _read_ids(request, RequestProblems())
+        return await self._endings.abort(table_id, self._seat_claims(context), request_id)
+
+    async def Rematch(self, request: pb.RematchRequest, context: Context) -> pb.RematchResponse:
+        """See the contract."""
+        problems = RequestProblems()
+        _check_entropy(request.entropy, problems)
+        table_id, request_id = _read_ids(request, problems)
+        claims = self._seat_claims(context)
+        return await self._rematches.rematch(table_id, claims, request.entropy, request_id, current_caller())
 
     def _claims(self, context: Context) -> SeatClaims | None:
         """Return the claims of the caller's token; None without a token."""
@@ -302,3 +324,15 @@ def _read_name(field: str, sent: str, problems: RequestProblems) -> str:
     except ValueError as error:
         problems.add(field, str(error))
         return ""
+
+
+def _check_entropy(entropy: bytes, problems: RequestProblems) -> None:
+    problems.check("entropy", len(entropy) <= MAX_ENTROPY_BYTES, f"at most {MAX_ENTROPY_BYTES} bytes")
+
+
+def _read_ids(request: Any, problems: RequestProblems) -> tuple[str, str]:
+    """Return the table id and the request id of a mutating call. Raise INVALID_ARGUMENT if there is any problem."""
+    request_id = read_request_id(request.request_id, problems)
+    table_id = read_table_id(request.table_id, problems)
+    problems.raise_if_any()
+    return table_id, request_id

@@ -10,6 +10,7 @@ from buraco_rules import (
     Match,
     MatchResult,
     Move,
+    Phase,
     Problem,
     Violation,
     apply_for,
@@ -21,6 +22,7 @@ from buraco_rules import (
 from buraco_rules.events import Dealt, Event, MatchEnded, WildMoved
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
+from buraco_service.tables.offers import OfferEvent, offers_of, withdraw_offers
 from buraco_service.tables.players import check_can_join
 from buraco_service.tables.state import Seat, TableState, TableValue
 
@@ -64,7 +66,9 @@ class SeatReturned(NamedTuple):
     seat: int
 
 
-TableEvent: TypeAlias = Event | SeatChanged | TurnTimedOut | ConfirmationAwaited | ScoreConfirmed | SeatReturned
+TableEvent: TypeAlias = (
+    Event | SeatChanged | OfferEvent | TurnTimedOut | ConfirmationAwaited | ScoreConfirmed | SeatReturned
+)
 """What happened at a table, hidden cards included."""
 
 
@@ -80,7 +84,7 @@ class Change(NamedTuple):
     undo: bool = False
     """The change took the newest move back."""
     ended: Deal | None = None
-    """The deal that ended with it."""
+    """The deal that ended with it, or, without an ending, was cut off by the end of the match."""
 
 
 class RuleBroken(errors.ApiError):
@@ -144,7 +148,7 @@ def join(
     after = table.advanced(now, seats=_replace_seat(table, seat, Seat(player_name, token_id, now, added, player_id)))
     events: list[TableEvent] = [SeatChanged(seat, player_name, player_id)]
     if after.state is TableState.WAITING and len(free) == 1:
-        match = Match(target_score=table.target_score, starter=-1)
+        match = Match(target_score=table.target_score, starter=table.first_starter)
         after, dealt = _deal(after._replace(state=TableState.PLAYING), match)
         events.append(dealt)
     return Change(after, seat, events)
@@ -154,16 +158,23 @@ def leave(table: TableValue, seat: int, now: float) -> Change:
     """Let a player give the seat back; in a running match it waits for a substitute. Raise TABLE_FINISHED."""
     _check_unfinished(table)
     left = Seat(entropy=table.seats[seat].entropy) if table.state is TableState.PLAYING else Seat()
-    return Change(table.advanced(now, seats=_replace_seat(table, seat, left)), seat, [SeatChanged(seat, "")])
+    after, withdrawn = withdraw_offers(table, *offers_of(table, seat))
+    seats = _replace_seat(table, seat, left)
+    return Change(after.advanced(now, seats=seats), seat, [SeatChanged(seat, ""), *withdrawn])
 
 
 def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> Change:
     """Apply moves of one seat, all or none. The next deal follows on one that ends, unless its score is shown first.
 
+    A seat that begins a turn withdraws its offers.
+
     Raise RuleBroken, TABLE_FINISHED, TABLE_NOT_PLAYING, AWAITING_CONFIRMATION or TOO_MANY_REVERSALS.
     """
     deal = running_deal(table)
     events: list[TableEvent] = []
+    if table.offers and deal.phase is Phase.DRAW:
+        table, withdrawn = withdraw_offers(table, *offers_of(table, seat))
+        events += withdrawn
     applied: list[Move] = []
     for index, move in enumerate(moves):
         if deal.ending:
@@ -180,7 +191,7 @@ def submit(table: TableValue, seat: int, moves: Iterable[Move], now: float) -> C
         return Change(after, seat, events, applied)
     last = events[-1]
     if isinstance(last, MatchEnded):
-        after = after._replace(state=TableState.FINISHED, result=MatchResult(last.winner, last.scores))
+        after = after._replace(state=TableState.FINISHED, result=MatchResult(last.winner, last.scores), offers=())
     elif table.options.confirmation_time:
         events.append(ConfirmationAwaited(deal.match.deal_number))
     else:

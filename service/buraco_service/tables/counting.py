@@ -15,7 +15,7 @@ from buraco_service.observing.current_call import current_call
 from buraco_service.observing.metrics import Metrics, MoveOutcome
 from buraco_service.stores.base import Store, StoreError
 from buraco_service.tables.changes import Change, RuleBroken
-from buraco_service.tables.state import TableState
+from buraco_service.tables.state import MatchEnd, TableState
 
 COUNT_EVERY: Final = 60.0
 """Seconds between two counts of the tables in the store."""
@@ -65,8 +65,11 @@ def count_change(metrics: Metrics, change: Change) -> None:
     if change.moves:
         metrics.count_moves(rule_set, "accepted", len(change.moves))
     if change.ended is not None:
-        count_deal(metrics, change.ended)
-        if change.table.state is TableState.FINISHED:
+        if change.ended.ending:
+            count_deal(metrics, change.ended)
+        if change.table.how is not MatchEnd.PLAYED:
+            metrics.count_cut_off_match(rule_set, change.table.how.name.lower())
+        elif change.table.state is TableState.FINISHED:
             metrics.count_match(rule_set)
 
 

@@ -25,20 +25,21 @@ def has_earlier_answers(table: TableValue) -> bool:
 
 
 async def check_new(
-    store: Store, table: TableValue, request: Request, is_same: Callable[[StoredAnswer], Awaitable[bool]]
+    store: Store, table: TableValue, request: Request, is_same: Callable[[StoredAnswer], Awaitable[bool]] | None
 ) -> None:
     """Raise AlreadyAnswered if the request's id was used at the table, whichever version served it.
 
     An answer that an earlier version stored is raised as bound to this request if method and caller are the same and
-    `is_same` holds of the content. Everything up to the table's revision is found, so that nothing can slip in before a
-    commit on that revision.
+    `is_same` holds of the content; None for a method that no earlier version has. Everything up to the table's revision
+    is found, so that nothing can slip in before a commit on that revision.
     """
     found = await store.find_answer(table.id, *_keys(table, request))
     if found is None:
         return
-    own = await store.find_answer(table.id, _key(request.method, request.caller, request.id))
-    if own is not None and await is_same(own):
-        found = StoredAnswer(own.revision, request.bind(own.answer))
+    if is_same is not None:
+        own = await store.find_answer(table.id, _key(request.method, request.caller, request.id))
+        if own is not None and await is_same(own):
+            found = StoredAnswer(own.revision, request.bind(own.answer))
     raise AlreadyAnswered(table.id, found)
 
 

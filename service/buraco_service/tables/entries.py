@@ -25,12 +25,17 @@ from buraco_service.tables.changes import (
     TableEvent,
     TurnTimedOut,
 )
+from buraco_service.tables.offers import Aborted, DrawOffered, OfferWithdrawn, Resigned
 
 _ENTRY: Final = Fields(table_pb2.StoredEntry)
 _SEAT_MOVE: Final = Fields(move_pb2.SeatMove)
 _EVENTS: Final = Fields(table_pb2.Events)
 _OWN_KINDS: Final = {
     SeatChanged: "seat_changed",
+    Resigned: "resigned",
+    DrawOffered: "draw_offered",
+    OfferWithdrawn: "offer_withdrawn",
+    Aborted: "aborted",
     TurnTimedOut: "turn_timed_out",
     ConfirmationAwaited: "confirmation_awaited",
     ScoreConfirmed: "score_confirmed",
@@ -86,7 +91,7 @@ def serialise_events(revision: int, events: Iterable[bytes]) -> bytes:
 
 
 def _serialise_event(event: TableEvent, change: Change) -> bytes:
-    if isinstance(event, (SeatChanged, TurnTimedOut, ConfirmationAwaited, ScoreConfirmed, SeatReturned)):
+    if isinstance(event, tuple):
         message = event_pb2.Event()
         content = getattr(event_pb2, type(event).__name__)(**event._asdict())
         getattr(message, _OWN_KINDS[type(event)]).CopyFrom(content)
@@ -99,7 +104,11 @@ def _serialise_event(event: TableEvent, change: Change) -> bytes:
     if isinstance(event, Dealt):
         message.dealt.commitment = commitment(change.table.server_seed(event.deal_number))
     elif isinstance(event, MatchEnded):
-        message.match_ended.payouts.extend(change.table.payouts)
+        ended = message.match_ended
+        ended.payouts.extend(change.table.payouts)
+        ended.how = event_pb2.MatchEnd.ValueType(change.table.how)
+        if change.table.resigned_side is not None:
+            ended.resigned_side = change.table.resigned_side
     elif change.ended is not None:
         message.deal_ended.seed = change.table.server_seed(change.ended.match.deal_number)
     return message.SerializeToString()

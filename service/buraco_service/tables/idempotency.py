@@ -13,6 +13,8 @@ _BOUND: Final = b"\0"
 _FINGERPRINT_BYTES: Final = 16
 _HEAD_BYTES: Final = len(_BOUND) + _FINGERPRINT_BYTES
 _TABLE_ID: Final = b"buraco.v1 table "
+_REMATCH_ID: Final = b"buraco.v1 rematch "
+_REMATCH_TOKEN: Final = b"buraco.v1 rematch token "
 
 
 class Request(NamedTuple):
@@ -53,4 +55,18 @@ def is_bound(stored: bytes) -> bool:
 
 def derive_table_id(request_id: str) -> str:
     """Return the id of the table that a request creates. A repeat of the request finds the table by it."""
-    return sha256(_TABLE_ID + request_id.encode()).hexdigest()[:32]
+    return _derive_id(_TABLE_ID, request_id)
+
+
+def derive_rematch_id(table_id: str) -> str:
+    """Return the id of the table for the rematch of a match. All who ask for it find the same table by it."""
+    return _derive_id(_REMATCH_ID, table_id)
+
+
+def derive_rematch_token_id(token_id: str) -> str:
+    """Return the id of the token for the same seat in the rematch. A player who asks again is known by it."""
+    return _derive_id(_REMATCH_TOKEN, token_id)
+
+
+def _derive_id(kind: bytes, source: str) -> str:
+    return sha256(kind + source.encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""The record of a finished deal: its seed and every move that stood, so that anybody can play it again."""
+"""The record of a deal, finished or cut off: its seed and every move that stood, so that anybody can play it again."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ _PAGE = 512
 
 
 async def make_record(store: Store, table: TableValue, last_entry: bytes, ended: Deal) -> table_pb2.DealRecord:
-    """Return the record of the deal that the change with this StoredEntry ends at `table`.
+    """Return the record of the deal that the change with this StoredEntry ends or cuts off at `table`.
 
     The moves before it are read from the log.
     """
@@ -32,7 +32,7 @@ async def make_record(store: Store, table: TableValue, last_entry: bytes, ended:
         commitment=commitment(server_seed),
         moves=_standing_moves(entries),
         ending=table_pb2.DealRecord(ending=int(ended.ending)).ending,  # type: ignore[arg-type]
-        score=score_to_pb(score_deal(ended)),
+        score=score_to_pb(score_deal(ended)) if ended.ending else None,
     )
 
 

@@ -117,15 +117,21 @@ class TableRepository:
         return [parse_entry(entry.revision, entry.payload) for entry in page]
 
     async def read_records(self, table_id: str, after_deal: int, limit: int) -> list[table_pb2.DealRecord]:
-        """Return the records of the first `limit` finished deals after one, in order. Raise TABLE_NOT_FOUND."""
+        """Return the records of the first `limit` deals after one, in order. Raise TABLE_NOT_FOUND.
+
+        The last may be of a deal that was cut off: it has no ending.
+        """
         try:
             page = await self.store.read_records(table_id, after_deal, limit)
         except TableNotFound:
             raise self._not_found(table_id) from None
         return [table_pb2.DealRecord.FromString(payload) for _, payload in page]
 
-    async def create(self, table: TableValue, request: Request, answer: bytes, owner: str | None) -> None:
-        """Store a new table with the answer to the request. Raise AlreadyAnswered if this was done before."""
+    async def create(self, table: TableValue, request: Request | None, answer: bytes, owner: str | None) -> None:
+        """Store a new table with the answer to the request, if one asks for it.
+
+        Raise AlreadyAnswered if this was done before; TableExists if another request did it, or no request asks.
+        """
         state = serialise_table(table)
         await self.store.create(
             NewTable(
@@ -134,8 +140,8 @@ class TableRepository:
                 status=table.state.status,
                 now=table.created_at,
                 entry=b"",
-                request_id=request.id,
-                answer=request.bind(answer),
+                request_id=None if request is None else request.id,
+                answer=answer if request is None else request.bind(answer),
                 owner=owner,
             )
         )
@@ -149,12 +155,13 @@ class TableRepository:
         request: Request,
         decide: Callable[[TableValue], Change],
         answer: Callable[[Change, Entry], bytes],
-        is_same: Callable[[StoredAnswer], Awaitable[bool]],
+        is_same: Callable[[StoredAnswer], Awaitable[bool]] | None = None,
     ) -> Accepted:
         """Decide a change and commit it; decide again if another change comes first.
 
         A repeat of a request gets the stored answer; another request under its id is refused. `is_same` returns whether
-        the answer that an earlier version stored for this method, caller and id may be this request's.
+        the answer that an earlier version stored for this method, caller and id may be this request's; None if no
+        earlier version has the method.
 
         Raise what `decide` raises, REQUEST_ID_REUSED, SEAT_NOT_YOURS, TABLE_NOT_FOUND, or STALE_REVISION if others keep
         coming first.

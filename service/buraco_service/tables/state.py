@@ -22,6 +22,30 @@ class TableState(IntEnum):
 _STATUSES: Final = {state: state.name.lower() for state in TableState}
 
 
+class MatchEnd(IntEnum):
+    """How a match came to its end; the numbers are those of `buraco.v1.MatchEnd`."""
+
+    PLAYED = 1
+    RESIGNED = 2
+    DRAW_AGREED = 3
+    ABORTED = 4
+
+
+class OfferKind(IntEnum):
+    """What players can offer each other; the numbers are those of `buraco.v1.OfferKind`."""
+
+    RESIGNATION = 1
+    """To the partner: that their side resigns."""
+    DRAW = 2
+
+
+class Offer(NamedTuple):
+    """An offer that waits for the agreement of others."""
+
+    seat: int
+    kind: OfferKind
+
+
 class Seat(NamedTuple):
     """A seat and its player."""
 
@@ -101,6 +125,12 @@ class TableValue(NamedTuple):
     options: TableOptions = NO_OPTIONS
     timing: Timing | None = None
     """Of a running match of a timed table."""
+    first_starter: int = -1
+    """The seat that starts the first deal; -1 where the seed chooses it."""
+    offers: tuple[Offer, ...] = ()
+    """Open ones, in the order in which they were made."""
+    how: MatchEnd = MatchEnd.PLAYED
+    """How the result came about."""
 
     def advanced(self, now: float, *, seats: tuple[Seat, ...] | None = None, deal: Deal | None = None) -> "TableValue":
         """Return the table at the next revision. Its time never runs backwards, even if the clocks of replicas differ.
@@ -126,6 +156,9 @@ class TableValue(NamedTuple):
             self.request_ids_bound_since or self.revision + 1,
             self.options,
             self.timing,
+            self.first_starter,
+            self.offers,
+            self.how,
         )
 
     @property
@@ -161,6 +194,13 @@ class TableValue(NamedTuple):
         if not self.options.absent_after_turns:
             return False
         return not any([seat.token_id and not self.is_absent(number) for number, seat in enumerate(self.seats)])
+
+    @property
+    def resigned_side(self) -> int | None:
+        """Return the side that resigned; None if none did."""
+        if self.result is None or self.result.winner is None or self.how is not MatchEnd.RESIGNED:
+            return None
+        return 1 - self.result.winner
 
     @property
     def payouts(self) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from buraco.v1 import table_pb2
+from buraco.v1 import event_pb2, table_pb2
 from buraco_codec.caching import SERIALISED
 from buraco_codec.deals import deal_from_pb
 from buraco_codec.fields import has_unknown_fields
@@ -13,7 +13,8 @@ from buraco_codec.snapshots import match_to_pb, snapshot_bytes
 from buraco_codec.wire import Fields
 from buraco_rules import MatchResult, RuleSet, commitment
 from buraco_service import errors
-from buraco_service.tables.state import Seat, TableOptions, TableState, TableValue
+from buraco_service.tables.idempotency import derive_rematch_id
+from buraco_service.tables.state import MatchEnd, Offer, OfferKind, Seat, TableOptions, TableState, TableValue
 from buraco_service.tables.stored_timing import (
     from_timestamp,
     options_from_pb,
@@ -45,6 +46,7 @@ def serialise_table(table: TableValue) -> bytes:
             table.seeded_by_creator,
             table.request_ids_bound_since,
             table.options,
+            table.first_starter,
         ),
         _TABLE.updated_at(to_timestamp(table.updated_at).SerializeToString()),
         _TABLE.state(table.state),
@@ -56,7 +58,9 @@ def serialise_table(table: TableValue) -> bytes:
     if table.timing is not None:
         parts.append(_TABLE.timing(timing_to_pb(table.timing).SerializeToString()))
     if table.result is not None:
-        parts.append(_TABLE.result(_result_to_pb(table.result, table.payouts).SerializeToString()))
+        parts.append(_TABLE.result(_result_to_pb(table, table.result).SerializeToString()))
+    if table.offers:
+        parts += [_TABLE.offers(offer.SerializeToString()) for offer in _offers_to_pb(table.offers)]
     return b"".join(parts)
 
 
@@ -72,6 +76,7 @@ def _settled_fields(
     seeded_by_creator: bool,
     request_ids_bound_since: int,
     options: TableOptions,
+    first_starter: int,
 ) -> bytes:
     """Return the fields of a StoredTable that moves do not change."""
     return table_pb2.StoredTable(
@@ -95,6 +100,7 @@ def _settled_fields(
         seeded_by_creator=seeded_by_creator,
         request_ids_bound_since=request_ids_bound_since,
         options=options_to_pb(options),
+        first_starter=None if first_starter < 0 else first_starter,
     ).SerializeToString()
 
 
@@ -136,6 +142,10 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             request_ids_bound_since=message.request_ids_bound_since,
             options=options_from_pb(message.options),
             timing=timing_from_pb(message.timing) if message.HasField("timing") else None,
+            first_starter=message.first_starter if message.HasField("first_starter") else -1,
+            offers=tuple([Offer(offer.seat, OfferKind(offer.kind)) for offer in message.offers]),
+            # An earlier version kept only matches that were played.
+            how=MatchEnd(message.result.how or MatchEnd.PLAYED),
         )
     except (DecodeError, ValueError) as error:
         raise CorruptTable("the stored bytes are no table") from error
@@ -159,14 +169,26 @@ def table_to_pb(table: TableValue) -> table_pb2.Table:
         updated_at=to_timestamp(table.updated_at),
         commitment=commitment(table.server_seed(deal_number)),
         seeded_by_creator=table.seeded_by_creator,
+        offers=_offers_to_pb(table.offers),
     )
     if table.deal is not None:
         message.match.CopyFrom(match_to_pb(table.deal.match))
     if table.result is not None:
-        message.result.CopyFrom(_result_to_pb(table.result, table.payouts))
+        message.result.CopyFrom(_result_to_pb(table, table.result))
+        message.rematch_table_id = derive_rematch_id(table.id)
     put_timing(table, message)
     return message
 
 
-def _result_to_pb(result: MatchResult, payouts: tuple[int, ...]) -> table_pb2.MatchResult:
-    return table_pb2.MatchResult(winner=result.winner, scores=result.scores, payouts=payouts)
+def _result_to_pb(table: TableValue, result: MatchResult) -> table_pb2.MatchResult:
+    return table_pb2.MatchResult(
+        winner=result.winner,
+        scores=result.scores,
+        payouts=table.payouts,
+        how=event_pb2.MatchEnd.ValueType(table.how),
+        resigned_side=table.resigned_side,
+    )
+
+
+def _offers_to_pb(offers: tuple[Offer, ...]) -> list[event_pb2.Offer]:
+    return [event_pb2.Offer(seat=offer.seat, kind=event_pb2.OfferKind.ValueType(offer.kind)) for offer in offers]

@@ -99,7 +99,7 @@ class Tables:
         answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table))
         first: StoredAnswer | None
         try:
-            await self._check_owned(owner)
+            await self.check_owned(owner)
             await self.repository.create(table, request, answer.SerializeToString(), owner)
             return answer
         except AlreadyAnswered as known:
@@ -115,7 +115,7 @@ class Tables:
             raise errors.request_id_reused()
         return table_service_pb2.CreateTableResponse.FromString(stored)
 
-    async def _check_owned(self, owner: str | None) -> None:
+    async def check_owned(self, owner: str | None) -> None:
         """Raise LIMIT_REACHED for an owner of too many tables; those being created meanwhile are not counted."""
         if owner is None:
             return

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from buraco.v1 import deal_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_codec import events
 from buraco_codec.moves import move_from_pb
@@ -34,10 +35,11 @@ from buraco_rules import (
 from buraco_rules.events import DealEnded, Drew, PotTaken, TookRest
 from tests.rules.redealing import Kept, redealt
 from tests.service.announcing import Announcing
+from tests.service.endings import offer_draw, resign
 from tests.service.knowledge import Watched
 from tests.service.refusals import Refusal, refused
 from tests.service.rules_server import event_to_pb, redacted
-from tests.service.scripts import Step, dealt, played
+from tests.service.scripts import Step, dealt, played, steps_to
 from tests.service.table_server import (
     END,
     SEED,
@@ -134,7 +136,7 @@ class Game:
         """By seat; the others have none."""
         self.streams: list[Play] = []
         self.watches: list[tuple[Updates, int | None]] = []
-        self.refusals = self.undos = 0
+        self.refusals = self.undos = self.offers = 0
 
     async def play(self, rules: RuleSet, seats: int) -> None:
         """Random moves to the end of one deal, by calls and streams, with illegal ones and undos in between."""
@@ -156,6 +158,9 @@ class Game:
                 await self.try_what_is_illegal(deal)
             if self.rng.random() < 0.05:
                 await self.ask(deal)
+            if self.rng.random() < 0.05:
+                revision += 1
+                await self.offer(revision)
             answer = await self.change(deal)
             revision += 1
             seat, deal = deal.seat_to_move, await self.look_at(revision)
@@ -204,6 +209,13 @@ class Game:
             return await player.submit(move)
         await stream.submit(move)
         return None
+
+    async def offer(self, revision: int) -> None:
+        """A seat offers a draw, or withdraws that if it is still open."""
+        self.offers += 1
+        table = await offer_draw(self.players[0], withdraw=bool(self.watched.tables[revision - 1].offers))
+        await self.look_at(revision)
+        self.watched.check_table(table)
 
     async def try_what_is_illegal(self, deal: Deal) -> None:
         """A move with the cards of somebody else, at the right time or not, by a call and by the stream."""
@@ -285,6 +297,7 @@ async def play_and_look(path: Path, log_stream: Announcing, rules: RuleSet, seat
         await game.play(rules, seats)
         assert game.watched.checked > 500
         assert game.refusals > 10
+        assert game.offers > 1
         tokens = [*[player.token for player in game.players], *game.player_tokens.values()]
         seeds = [SEED, server_seed(SEED, 1)]
         forms = [form for seed in seeds for form in (seed.hex(), base64.b64encode(seed).decode(), repr(seed)[2:-1])]
@@ -314,6 +327,46 @@ async def test_nothing_hidden_is_told_to_others(
 ) -> None:
     """The same with the other number of seats."""
     await play_and_look(tmp_path / "tables.db", log_stream, PRESETS_BY_ID[rule_set], seats)
+
+
+@pytest.mark.parametrize("rule_set", ["closed", "open"])
+async def test_nothing_hidden_is_told_by_an_early_end(tmp_path: Path, rule_set: str) -> None:
+    """Who ends a match early shows nobody a card by it: events, views and table stay as hidden as they were."""
+    deal = dealt(PRESETS_BY_ID[rule_set])
+    # In the middle of taking a closed pile its rest is hidden from all; where a meld was laid it could be taken back.
+    steps = steps_to(
+        lambda deal: bool(deal.turn.must_meld if deal.rules.closed_pile else deal.turn.undo), deal, random.Random(1)
+    )
+    async with serving(tmp_path / "tables.db") as replica:
+        players = await start(replica, rule_set_id=rule_set)
+        for step in steps:
+            await players[step.seat].submit(step.move)
+        watched = Watched()
+        watched.note(await replica.table(players[0].table_id))
+        receivers: list[tuple[Updates, int | None]] = [(watch(replica, players[0].table_id), None)]
+        receivers += [(player.watch(), player.seat) for player in players]
+        receivers += [(await player.play(), player.seat) for player in players]
+        for updates, seat in receivers:
+            watched.check_update(await updates.next(), seat)
+        before = [await player.view() for player in players]
+        table = await resign(players[0])
+        watched.note(await replica.table(table.id))
+        watched.check_table(table)
+        for updates, seat in receivers:
+            watched.check_update(await updates.next(), seat)
+            assert await updates.next() is END
+        for player in players:
+            look = await player.look()
+            watched.check_view(look.view, player.seat, look.revision)
+            shown = before[player.seat]
+            shown.phase = deal_pb2.PHASE_OVER
+            shown.ClearField("next_actions")
+            assert look.view == shown
+            watched.check_update(await player.watch().next(), player.seat)
+            assert not (await player.legal()).moves
+        look = await public_view(replica, players[0].table_id)
+        watched.check_view(look.view, None, look.revision)
+        assert watched.checked > 20
 
 
 @pytest.fixture
