@@ -16,7 +16,7 @@ from random import Random
 import pytest
 from click.testing import CliRunner
 
-from buraco.v1 import table_pb2
+from buraco.v1 import event_pb2, table_pb2
 from buraco_bots import fleet as fleet_module
 from buraco_bots.bot import BotFactory
 from buraco_bots.bot_threads import overdue_threads
@@ -140,6 +140,28 @@ async def test_plays_with_people(client: BuracoClient) -> None:
         assert await play_seat(person, GreedyBot(Random(1))) > 0
         over = await finished(client, table.id)
     assert [seat.player_name for seat in over.seats] == ["greedy", "greedy", "person", "greedy"]
+
+
+async def test_person_resigns(client: BuracoClient) -> None:
+    """A match that a person ends is over for the bot as any other, and the person's client has all of it."""
+    metrics = FleetMetrics()
+    table = await client.create_table("buraco-plus-classic", 2, target_score=0)
+    person = await client.join_table(table.id, "person")
+    async with running(client, Limits(2, 0.0, 60.0, 10.0), metrics=metrics):
+        await until(client, table.id, ["person", "greedy"])
+        offered = await person.offer_draw()
+        assert [offer.seat for offer in offered.offers] == [person.seat]
+        assert not (await person.offer_draw(withdraw=True)).offers
+        over = await person.resign()
+        assert (over.result.winner, over.result.how) == (1, event_pb2.MATCH_END_RESIGNED)
+        cut_off = await client.get_cut_off_deal(table.id)
+        assert cut_off is not None
+        assert cut_off.seed
+        again = await person.rematch()
+        assert again.table_id == over.rematch_table_id
+        await until(client, again.table_id, ["person", "greedy"])
+        assert (await again.abort()).result.how == event_pb2.MATCH_END_ABORTED
+    assert metrics.registry.get_sample_value("buraco_fleet_sittings_total", {"outcome": "finished"}) == 2
 
 
 async def test_limit(client: BuracoClient) -> None:

@@ -8,6 +8,7 @@ import pytest
 from buraco.v1 import (
     card_pb2,
     deal_pb2,
+    event_pb2,
     move_pb2,
     rule_set_pb2,
     rules_service_pb2,
@@ -65,6 +66,60 @@ async def test_joined_seat_is_ready_to_play(client: BuracoClient, script: Script
         assert script.metadata[method][0]["authorization"] == "Bearer abc"
     assert script.requests["UndoMove"][0].revision == 5
     assert script.requests["ConfirmScore"][0].deal_number == 4
+
+
+@pytest.mark.parametrize("method", ["Resign", "OfferDraw"])
+async def test_offers_are_made_and_withdrawn(client: BuracoClient, script: Script, method: str) -> None:
+    """A resignation or a draw is offered, and withdrawn when that is asked for; the table comes back."""
+    table = table_pb2.Table(id="t", offers=[event_pb2.Offer(seat=1)])
+    response = getattr(table_service_pb2, f"{method}Response")(table=table)
+    script.on(method, response, response)
+    seat = client.restore_seat("t", 1, "abc")
+    call = seat.resign if method == "Resign" else seat.offer_draw
+    assert await call() == table
+    assert await call(withdraw=True, request_id="r") == table
+    assert [request.withdraw for request in script.requests[method]] == [False, True]
+    assert script.requests[method][1].request_id == "r"
+    assert {request.table_id for request in script.requests[method]} == {"t"}
+    assert {sent["authorization"] for sent in script.metadata[method]} == {"Bearer abc"}
+
+
+async def test_abort(client: BuracoClient, script: Script) -> None:
+    """Aborting returns the table as it ended."""
+    table = table_pb2.Table(id="t", state=table_pb2.TABLE_STATE_FINISHED)
+    script.on("AbortTable", table_service_pb2.AbortTableResponse(table=table))
+    assert await client.restore_seat("t", 1, "abc").abort() == table
+    assert script.metadata["AbortTable"][0]["authorization"] == "Bearer abc"
+
+
+async def test_rematch_gives_a_seat_at_the_new_table(client: BuracoClient, script: Script) -> None:
+    """The seat of a rematch has the table, the token and its expiry of the answer, and plays there."""
+    answer = table_service_pb2.RematchResponse(seat=1, token="new", table=table_pb2.Table(id="u", revision=2))
+    answer.token_expires_at.seconds = 4_000_000_000
+    script.on("Rematch", answer)
+    script.on("GetView", table_service_pb2.TableServiceGetViewResponse(revision=3))
+    again = await client.restore_seat("t", 1, "abc").rematch(entropy=b"dice")
+    assert (again.table_id, again.seat, again.token, again.token_expires_at) == ("u", 1, "new", 4_000_000_000)
+    assert again.table == answer.table
+    await again.get_view()
+    (sent,) = script.requests["Rematch"]
+    assert (sent.table_id, sent.entropy) == ("t", b"dice")
+    assert script.metadata["Rematch"][0]["authorization"] == "Bearer abc"
+    assert script.metadata["GetView"][0]["authorization"] == "Bearer new"
+
+
+@pytest.mark.parametrize("deal_number", [0, 1, 3])
+async def test_deal_that_was_cut_off(client: BuracoClient, script: Script, deal_number: int) -> None:
+    """The record of the deal that was cut off is asked for by its number; without one there is none."""
+    record = table_service_pb2.GetRecordResponse()
+    if deal_number == 3:
+        record.cut_off.deal_number = 3
+    table = table_pb2.Table(id="t", match=deal_pb2.Match(deal_number=deal_number))
+    script.on("GetTable", table_service_pb2.GetTableResponse(table=table))
+    script.on("GetRecord", record)
+    found = await client.get_cut_off_deal("t")
+    assert found == (record.cut_off if deal_number == 3 else None)
+    assert script.requests["GetRecord"][0].after_deal == max(deal_number - 1, 0)
 
 
 @pytest.mark.parametrize("rules", ["classic", HOUSE])

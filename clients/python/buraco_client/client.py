@@ -272,6 +272,18 @@ class BuracoClient:
                 return
             request.after_deal = page.deals[-1].deal_number
 
+    async def get_cut_off_deal(self, table_id: str, *, timeout: float | None = None) -> table_pb2.DealRecord | None:
+        """Return the deal that the end of the match cut off, with its seed and moves; None if there is none.
+
+            cut_off = await client.get_cut_off_deal(table_id)
+
+        `timeout`: seconds for each of two calls.
+        """
+        deal_number = (await self.get_table(table_id, timeout=timeout)).match.deal_number
+        request = table_service_pb2.GetRecordRequest(table_id=table_id, after_deal=max(deal_number, 1) - 1)
+        page = await self._call(self._tables.GetRecord, request, timeout=timeout)
+        return page.cut_off if page.HasField("cut_off") else None
+
 
 def _player_metadata(player_token: str | None) -> Metadata:
     """Return the metadata of a call by a player, or by nobody in particular."""

@@ -84,8 +84,9 @@ class RuleBroken(BuracoError):
 
 
 class TableRefused(BuracoError):
-    """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, ALREADY_SEATED, TABLE_NOT_PLAYING,
-    TABLE_FINISHED, TOO_MANY_REVERSALS, AWAITING_CONFIRMATION or SCORE_NOT_SHOWN.
+    """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, ALREADY_SEATED, TABLE_NOT_PLAYING, TABLE_FINISHED,
+    TABLE_NOT_FINISHED, TOO_MANY_REVERSALS, ALREADY_OFFERED, NO_OFFER, TOO_LATE_TO_ABORT, AWAITING_CONFIRMATION or
+    SCORE_NOT_SHOWN.
     """
 
 
@@ -146,6 +147,10 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "TABLE_FINISHED": TableRefused,
     "AWAITING_CONFIRMATION": TableRefused,
     "SCORE_NOT_SHOWN": TableRefused,
+    "TABLE_NOT_FINISHED": TableRefused,
+    "ALREADY_OFFERED": TableRefused,
+    "NO_OFFER": TableRefused,
+    "TOO_LATE_TO_ABORT": TableRefused,
     "REVISION_STALE": RevisionStale,
     "REQUEST_ID_REUSED": RequestIdReused,
     "TABLE_UNKNOWN": TableUnknown,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from buraco.v1 import table_service_pb2
 from buraco_client.play import PlaySession
+from buraco_client.token import SeatToken
 from buraco_client.unary import new_request_id
 from buraco_client.watch import Watch
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from buraco.v1 import card_pb2, move_pb2, table_pb2
     from buraco_client.connection import Connection
-    from buraco_client.token import SeatToken
 
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
@@ -165,6 +165,62 @@ class Seat:
         """
         request = table_service_pb2.TableServiceArrangeMeldRequest(table_id=self.table_id, meld=meld, cards=cards)
         return await self._call(self._tables.ArrangeMeld, request, timeout)
+
+    async def resign(
+        self, *, withdraw: bool = False, request_id: str | None = None, timeout: float | None = None
+    ) -> table_pb2.Table:
+        """Resign for the seat's side and return the table; one of two partners only offers it to the other.
+
+            table = await seat.resign()
+
+        The offer is open until `withdraw` is called for, the seat begins another turn or is left. Raise TableRefused if
+        there is no match to resign, for an offer that is open, or one to withdraw that is not.
+        """
+        request = table_service_pb2.ResignRequest(
+            table_id=self.table_id, withdraw=withdraw, request_id=request_id or new_request_id()
+        )
+        return (await self._call(self._tables.Resign, request, timeout)).table
+
+    async def offer_draw(
+        self, *, withdraw: bool = False, request_id: str | None = None, timeout: float | None = None
+    ) -> table_pb2.Table:
+        """Offer a draw and return the table; the match is a draw when offers of all players are open.
+
+            is_draw = (await seat.offer_draw()).result.how == event_pb2.MATCH_END_DRAW_AGREED
+
+        `withdraw` and errors: as in `resign`.
+        """
+        request = table_service_pb2.OfferDrawRequest(
+            table_id=self.table_id, withdraw=withdraw, request_id=request_id or new_request_id()
+        )
+        return (await self._call(self._tables.OfferDraw, request, timeout)).table
+
+    async def abort(self, *, request_id: str | None = None, timeout: float | None = None) -> table_pb2.Table:
+        """Abort the match and return the table.
+
+            await seat.abort()
+
+        Raise TableRefused once every player has made a move, or if there is no match to abort.
+        """
+        request = table_service_pb2.AbortTableRequest(table_id=self.table_id, request_id=request_id or new_request_id())
+        return (await self._call(self._tables.AbortTable, request, timeout)).table
+
+    async def rematch(
+        self, *, entropy: bytes = b"", request_id: str | None = None, timeout: float | None = None
+    ) -> Seat:
+        """Take the same seat at the table for the rematch, one for all, which the first who calls opens.
+
+            seat = await seat.rematch()
+
+        `entropy`: as in `BuracoClient.join_table`. Raise TableRefused while the match runs, or if somebody else has
+        taken the seat.
+        """
+        request = table_service_pb2.RematchRequest(
+            table_id=self.table_id, entropy=entropy, request_id=request_id or new_request_id()
+        )
+        answer = await self._call(self._tables.Rematch, request, timeout)
+        token = SeatToken(self._connection, answer.table.id, answer.token, answer.token_expires_at.seconds)
+        return Seat(self._connection, answer.table.id, answer.seat, token, answer.table)
 
     def watch(self, *, after_revision: int | None = None, views: bool = False, legal_moves: bool = False) -> Watch:
         """Return what happens at the table as the seat may see it; see `Watch`.

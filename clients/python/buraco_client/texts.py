@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from buraco.v1 import deal_pb2, move_pb2
+from buraco.v1 import deal_pb2, event_pb2, move_pb2
 from buraco_client.cards import JOKER, rank_of, suit_of
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from google.protobuf.internal.enum_type_wrapper import _EnumTypeWrapper
 
     from buraco.v1.card_pb2 import Card
-    from buraco.v1.event_pb2 import Event
+    from buraco.v1.event_pb2 import Event, MatchEnded
     from buraco.v1.move_pb2 import Move
     from buraco_client.errors import BuracoError
 
@@ -185,13 +185,20 @@ def _face(card: Card.ValueType) -> str:
     return ranks[rank_of(card) - 1] + "♠♥♦♣"[suit_of(card)]
 
 
+def _match_variant(ended: MatchEnded) -> str:
+    if ended.HasField("winner"):
+        return ""
+    return "aborted" if ended.how == event_pb2.MATCH_END_ABORTED else "draw"
+
+
 # Texts of an event that depend on more than its kind, by the part that is added to its key.
 _VARIANTS: Final[dict[str, Callable[[Any], str]]] = {
     "drew": lambda drew: "card" if drew.card else "",
     "melded": lambda melded: _names(deal_pb2.MeldKind, melded.meld.kind)[1],
     "pot_taken": lambda taken: "in_flight" if taken.in_flight else "",
     "deal_ended": lambda ended: _names(deal_pb2.Ending, ended.ending)[1],
-    "match_ended": lambda ended: "" if ended.HasField("winner") else "draw",
+    "match_ended": _match_variant,
     "seat_changed": lambda changed: "" if changed.player_name else "left",
     "turn_timed_out": lambda timed_out: "absent" if timed_out.absent else "",
+    "resigned": lambda resigned: "pending" if resigned.pending else "",
 }
