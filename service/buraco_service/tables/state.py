@@ -25,10 +25,10 @@ _STATUSES: Final = {state: state.name.lower() for state in TableState}
 class MatchEnd(IntEnum):
     """How a match came to its end; the numbers are those of `buraco.v1.MatchEnd`."""
 
-    PLAYED = 1
-    RESIGNED = 2
-    DRAW_AGREED = 3
-    ABORTED = 4
+    PLAYED = 0
+    RESIGNED = 1
+    DRAW_AGREED = 2
+    ABORTED = 3
 
 
 class OfferKind(IntEnum):

@@ -145,7 +145,7 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             first_starter=message.first_starter if message.HasField("first_starter") else -1,
             offers=tuple([Offer(offer.seat, OfferKind(offer.kind)) for offer in message.offers]),
             # An earlier version kept only matches that were played.
-            how=MatchEnd(message.result.how or MatchEnd.PLAYED),
+            how=MatchEnd(message.result.how),
         )
     except (DecodeError, ValueError) as error:
         raise CorruptTable("the stored bytes are no table") from error

@@ -209,10 +209,10 @@ async def test_end_of_the_match_closes_offers(replica: Replica) -> None:
     await players[first.seat].submit(*first.moves)
     await offer_draw(players[first.seat])
     answer = await players[second.seat].submit(*second.moves)
-    assert answer.events[-1].match_ended.how == event_pb2.MATCH_END_PLAYED
+    assert answer.events[-1].match_ended.how == event_pb2.MATCH_END_UNSPECIFIED
     table = await get(replica, players[0].table_id)
     assert not table.offers
-    assert table.result.how == event_pb2.MATCH_END_PLAYED
+    assert table.result.how == event_pb2.MATCH_END_UNSPECIFIED
 
 
 # ---- a draw by agreement ----

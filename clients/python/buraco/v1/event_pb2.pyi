@@ -29,28 +29,24 @@ class _MatchEnd:
 class _MatchEndEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MatchEnd.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     MATCH_END_UNSPECIFIED: _MatchEnd.ValueType  # 0
-    """By a RulesService, or in a change that an earlier version made: the match was played to its end."""
-    MATCH_END_PLAYED: _MatchEnd.ValueType  # 1
-    """The deals decided it (R10)."""
-    MATCH_END_RESIGNED: _MatchEnd.ValueType  # 2
+    """It was played to its end: the deals decided it (R10)."""
+    MATCH_END_RESIGNED: _MatchEnd.ValueType  # 1
     """A side resigned: the other one won, and the scores are those of the finished deals."""
-    MATCH_END_DRAW_AGREED: _MatchEnd.ValueType  # 3
+    MATCH_END_DRAW_AGREED: _MatchEnd.ValueType  # 2
     """All players agreed to a draw."""
-    MATCH_END_ABORTED: _MatchEnd.ValueType  # 4
+    MATCH_END_ABORTED: _MatchEnd.ValueType  # 3
     """A player aborted it before everybody had made a move: nobody won, and nothing is paid."""
 
 class MatchEnd(_MatchEnd, metaclass=_MatchEndEnumTypeWrapper):
     """How a match came to its end."""
 
 MATCH_END_UNSPECIFIED: MatchEnd.ValueType  # 0
-"""By a RulesService, or in a change that an earlier version made: the match was played to its end."""
-MATCH_END_PLAYED: MatchEnd.ValueType  # 1
-"""The deals decided it (R10)."""
-MATCH_END_RESIGNED: MatchEnd.ValueType  # 2
+"""It was played to its end: the deals decided it (R10)."""
+MATCH_END_RESIGNED: MatchEnd.ValueType  # 1
 """A side resigned: the other one won, and the scores are those of the finished deals."""
-MATCH_END_DRAW_AGREED: MatchEnd.ValueType  # 3
+MATCH_END_DRAW_AGREED: MatchEnd.ValueType  # 2
 """All players agreed to a draw."""
-MATCH_END_ABORTED: MatchEnd.ValueType  # 4
+MATCH_END_ABORTED: MatchEnd.ValueType  # 3
 """A player aborted it before everybody had made a move: nobody won, and nothing is paid."""
 Global___MatchEnd: _TypeAlias = MatchEnd  # noqa: Y015
 
