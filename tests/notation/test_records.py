@@ -40,7 +40,7 @@ from buraco_rules import (
 )
 from buraco_rules.cards import FACES
 from tests.notation.test_positions import check_places, mutated
-from tests.rules.positions import CLASSIC, OPEN, house, lay, lay_off, position
+from tests.rules.positions import CLASSIC, OPEN, house, lay, lay_off
 
 SHORT_RULES = house(CLASSIC, max_turns=5)
 
@@ -234,17 +234,6 @@ def test_any_text_of_a_move(text: str) -> None:
         check_places(text, refusal.problems)
     else:
         assert parse_move(format_move(move)) == move
-
-
-def test_normal_moves() -> None:
-    """R5.4: the normal form of a move shows what comes of it; what is illegal is left as it is."""
-    deal = position(CLASSIC, hand="3h 4h Jo 7h 2s 2h 9d", melds=["7d 8d 9d", "3h 4h Jo@5", "5s 5c 5d"])
-    assert normalise_move(deal, lay("Jo 4h 3h")) == lay("Jo 3h 4h", 2)
-    assert normalise_move(deal, lay("4h 2h 3h", 2)) == lay("2h 3h 4h")
-    assert normalise_move(deal, lay_off(1, "7h")) == lay_off(1, "7h")
-    assert normalise_move(deal, lay_off(7, "7h")) == lay_off(7, "7h")
-    assert normalise_move(deal, lay_off(0, "2s")) == lay_off(0, "2s", 6)
-    assert normalise_move(deal, Discard(1)) == Discard(1)
 
 
 # ---- records -----------------------------------------------------------------------------------------

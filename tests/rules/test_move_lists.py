@@ -22,10 +22,11 @@ from buraco_rules import (
     apply,
     deal_first,
     legal_moves,
+    normalise_move,
     view_of,
 )
 from buraco_rules.events import LaidOff, Melded, WildMoved
-from tests.rules.positions import CLASSIC, house, play, position
+from tests.rules.positions import CLASSIC, house, lay, lay_off, play, position
 from tests.rules.reference_turns import parts
 from tests.rules.sampling import ALL_RULES, some_position
 from tests.rules.test_arrangements import name
@@ -190,3 +191,14 @@ def test_moves_of_other_hands(rules: RuleSet) -> None:
             for move in rng.sample(legal_moves(swapped), min(5, len(legal_moves(swapped)))):
                 if isinstance(move, LayMeld | LayOff) and not set(move.cards) <= set(deal.hand):
                     assert accepted(deal, move) is None
+
+
+def test_normal_moves() -> None:
+    """R5.4: the normal form of a move shows what comes of it; what is illegal is left as it is."""
+    deal = position(CLASSIC, hand="3h 4h Jo 7h 2s 2h 9d", melds=["7d 8d 9d", "3h 4h Jo@5", "5s 5c 5d"])
+    assert normalise_move(deal, lay("Jo 4h 3h")) == lay("Jo 3h 4h", 2)
+    assert normalise_move(deal, lay("4h 2h 3h", 2)) == lay("2h 3h 4h")
+    assert normalise_move(deal, lay_off(1, "7h")) == lay_off(1, "7h")
+    assert normalise_move(deal, lay_off(7, "7h")) == lay_off(7, "7h")
+    assert normalise_move(deal, lay_off(0, "2s")) == lay_off(0, "2s", 6)
+    assert normalise_move(deal, Discard(1)) == Discard(1)

@@ -2,6 +2,7 @@ import pytest
 
 from buraco_notation import parse_cards
 from buraco_rules import IllegalMove, LayMeld, LayOff, RuleSet, Violation, legal_moves, undo
+from buraco_rules.melds.sets import set_size_violations
 from tests.rules.positions import (
     CLASSIC,
     CLOSED,
@@ -344,3 +345,8 @@ def test_melds_are_not_taken_back() -> None:
     assert reasons(deal, discard("4h")) == (Violation.CARD_NOT_IN_HAND,)
     assert reasons(deal, LayMeld(parse_cards("4h 5h 6h"))) == (Violation.CARD_NOT_IN_HAND,)
     assert Violation.CARD_NOT_IN_HAND in reasons(deal, LayOff(0, parse_cards("5h 6h")))
+
+
+def test_two_naturals_alone_are_too_few_for_a_set() -> None:
+    """R4.2: two cards of a rank lack a third; nothing else is wrong with them."""
+    assert set_size_violations(CLASSIC, naturals=2, wilds=0) == [Violation.TOO_FEW_CARDS]
