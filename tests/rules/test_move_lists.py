@@ -199,6 +199,6 @@ def test_normal_moves() -> None:
     assert normalise_move(deal, lay("Jo 4h 3h")) == lay("Jo 3h 4h", 2)
     assert normalise_move(deal, lay("4h 2h 3h", 2)) == lay("2h 3h 4h")
     assert normalise_move(deal, lay_off(1, "7h")) == lay_off(1, "7h")
-    assert normalise_move(deal, lay_off(7, "7h")) == lay_off(7, "7h")
+    assert normalise_move(deal, lay_off(3, "7h")) == lay_off(3, "7h")
     assert normalise_move(deal, lay_off(0, "2s")) == lay_off(0, "2s", 6)
     assert normalise_move(deal, Discard(1)) == Discard(1)
