@@ -3,7 +3,7 @@ from itertools import product
 import pytest
 
 from buraco_notation import parse_cards
-from buraco_rules import CloseBy, Discard, Ending, LayOff, Phase, PotBy, RuleSet, Turn, Violation
+from buraco_rules import CloseBy, Discard, Ending, LayOff, Phase, PotBy, RuleSet, Turn, Violation, legal_moves
 from buraco_rules.events import DealEnded, MatchEnded, PotTaken
 from buraco_rules.presets import FROM_SOURCES
 from tests.rules.positions import (
@@ -201,6 +201,12 @@ def test_seventh_two_laid_off() -> None:
     for cards in ("2s Kd Qd", "2s"):
         deal = position(DIRECT, hand=cards, melds=["2h 2h 2d 2d 2c 2c"])
         assert play(deal, lay_off(0, "2s")).ending is Ending.TWOS_BURACO
+
+
+def test_winning_twos_are_listed() -> None:
+    """R7.3: what wins is a legal move, also with the last cards of a hand that may not be emptied so otherwise."""
+    deal = position(INDIRECT, hand="2c 2c", melds=["2s 2s 2h 2h 2d 2d"], pots=0, taken=2)
+    assert lay_off(0, "2c 2c") in legal_moves(deal)
 
 
 def test_six_twos_do_not_win() -> None:
