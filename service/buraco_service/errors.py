@@ -66,6 +66,31 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
 
+class FailedPrecondition(ApiError):
+    """FAILED_PRECONDITION: a move, at `subject`, breaks rules, or the table is not in a state for the call.
+
+    `violations` are pairs of stable name and description, at least one, the principal first: its name is the reason.
+    """
+
+    def __init__(
+        self,
+        violations: Iterable[tuple[str, str]],
+        *,
+        subject: str = "",
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        found = tuple(PreconditionViolation(name, subject, description) for name, description in violations)
+        if not found:
+            raise ValueError("a broken rule needs its name")
+        super().__init__(
+            grpc.StatusCode.FAILED_PRECONDITION,
+            found[0].type,
+            "; ".join(f"{violation.type}: {violation.description}" for violation in found),
+            metadata,
+            precondition_violations=found,
+        )
+
+
 def invalid_argument(
     problems: Iterable[Problem],
     *,
@@ -89,32 +114,9 @@ def malformed_message() -> ApiError:
     return ApiError(grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_INVALID", "the bytes sent are no request of this method")
 
 
-def rule_broken(
-    violations: Iterable[tuple[str, str]],
-    *,
-    subject: str = "",
-    metadata: Mapping[str, str] | None = None,
-) -> ApiError:
-    """Return FAILED_PRECONDITION: a move, at `subject`, breaks rules or is out of turn.
-
-    `violations` are pairs of stable name and description, the principal first: its name is the error's reason. Raise
-    ValueError without any.
-    """
-    found = tuple(PreconditionViolation(name, subject, description) for name, description in violations)
-    if not found:
-        raise ValueError("a broken rule needs its name")
-    return ApiError(
-        grpc.StatusCode.FAILED_PRECONDITION,
-        found[0].type,
-        "; ".join(f"{violation.type}: {violation.description}" for violation in found),
-        metadata,
-        precondition_violations=found,
-    )
-
-
-def failed_precondition(reason: str, message: str, metadata: Mapping[str, str] | None = None) -> ApiError:
+def failed_precondition(reason: str, message: str, metadata: Mapping[str, str] | None = None) -> FailedPrecondition:
     """Return FAILED_PRECONDITION: the table is not in a state for this call (full, not yet playing, finished)."""
-    return rule_broken([(reason, message)], metadata=metadata)
+    return FailedPrecondition([(reason, message)], metadata=metadata)
 
 
 def request_id_reused() -> ApiError:

@@ -87,21 +87,14 @@ class Change(NamedTuple):
     """The deal that ended with it, or, without an ending, was cut off by the end of the match."""
 
 
-class RuleBroken(errors.ApiError):
+class RuleBroken(errors.FailedPrecondition):
     """A move that breaks the rules: FAILED_PRECONDITION with every violation; nothing was changed."""
 
     def __init__(self, rule_set: str, violations: Sequence[Violation], move_index: int | None = None) -> None:
-        broken = errors.rule_broken(
+        super().__init__(
             [(violation.name, VIOLATION_TEXT[violation]) for violation in violations],
             subject="" if move_index is None else f"moves[{move_index}]",
             metadata=None if move_index is None else {"moveIndex": str(move_index)},
-        )
-        super().__init__(
-            broken.code,
-            broken.reason,
-            broken.message,
-            broken.metadata,
-            precondition_violations=broken.precondition_violations,
         )
         self.rule_set = rule_set
         """The id of the rule set that is played by."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from functools import partial
 from typing import Final
 
 from buraco.v1 import table_service_pb2
@@ -18,11 +19,10 @@ from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.errors import ApiError
 from buraco_service.observing import logs
 from buraco_service.observing.metrics import Metrics
-from buraco_service.stores.base import StoredAnswer, StoreError
+from buraco_service.stores.base import StoreError
 from buraco_service.stores.limits import MAX_PAGE
-from buraco_service.tables.changes import Change, verify_seat
-from buraco_service.tables.entries import Entry
-from buraco_service.tables.idempotency import Request, serialise_optional
+from buraco_service.tables.changes import Change
+from buraco_service.tables.idempotency import serialise_optional
 from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import CorruptTable, table_to_pb
 from buraco_service.tables.tables import Tables
@@ -44,23 +44,13 @@ async def confirm(
 
     Raise SCORE_NOT_SHOWN and what `TableRepository.change` raises.
     """
-    now = tables.clock()
-
-    def decide(table: TableValue) -> Change:
-        return confirm_score(table, verify_seat(table, claims), deal_number, now)
-
-    def answer(change: Change, entry: Entry) -> bytes:
-        return table_service_pb2.ConfirmScoreResponse(table=table_to_pb(change.table)).SerializeToString()
-
-    async def is_same(_: StoredAnswer) -> bool:
-        return False  # no earlier version confirmed scores
-
-    request = Request.of("confirm", request_id, claims.token_id, serialise_optional(deal_number))
+    decide = partial(confirm_score, deal_number=deal_number)
+    content = serialise_optional(deal_number)
     try:
-        accepted = await tables.repository.change(table_id, claims, request, decide, answer, is_same)
+        answer = await tables.change_for_seat("confirm", table_id, claims, request_id, decide, content)
     except AlreadyConfirmed as before:
         return table_service_pb2.ConfirmScoreResponse(table=table_to_pb(before.table))
-    return table_service_pb2.ConfirmScoreResponse.FromString(accepted.answer)
+    return table_service_pb2.ConfirmScoreResponse.FromString(answer)
 
 
 class Deadlines:

@@ -1,25 +1,16 @@
 """Ending a match before it is played to its end: resign, agree to a draw, abort."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import Final
 
-from buraco.v1 import table_service_pb2 as pb
-from buraco_codec.wire import Fields
 from buraco_rules import Deal, MatchResult, Phase
 from buraco_rules.events import MatchEnded
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
-from buraco_service.tables.changes import Change, running_deal, verify_seat
-from buraco_service.tables.entries import Entry
-from buraco_service.tables.idempotency import Request
+from buraco_service.tables.changes import Change, running_deal
 from buraco_service.tables.offers import Aborted, DrawOffered, OfferEvent, Resigned, withdraw_offers
 from buraco_service.tables.state import MatchEnd, Offer, OfferKind, TableState, TableValue
-from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables
-
-_ANSWER: Final = Fields(pb.ResignResponse)
-"""The responses to all three calls have the same field."""
 
 
 class Endings:
@@ -31,38 +22,16 @@ class Endings:
     async def resign(self, table_id: str, claims: SeatClaims, request_id: str, *, withdraw: bool) -> bytes:
         """Resign for the token's side, or offer it to the partner. Raise what `resign` raises."""
         decide = partial(resign, withdraw=withdraw)
-        return await self._change("resign", table_id, claims, request_id, decide, b"%d" % withdraw)
+        return await self._tables.change_for_seat("resign", table_id, claims, request_id, decide, b"%d" % withdraw)
 
     async def offer_draw(self, table_id: str, claims: SeatClaims, request_id: str, *, withdraw: bool) -> bytes:
         """Offer a draw, or agree to one. Raise what `offer_draw` raises."""
         decide = partial(offer_draw, withdraw=withdraw)
-        return await self._change("offer_draw", table_id, claims, request_id, decide, b"%d" % withdraw)
+        return await self._tables.change_for_seat("offer_draw", table_id, claims, request_id, decide, b"%d" % withdraw)
 
     async def abort(self, table_id: str, claims: SeatClaims, request_id: str) -> bytes:
         """Abort the match. Raise what `abort` raises."""
-        return await self._change("abort", table_id, claims, request_id, abort, b"")
-
-    async def _change(
-        self,
-        method: str,
-        table_id: str,
-        claims: SeatClaims,
-        request_id: str,
-        decide: Callable[[TableValue, int, float], Change],
-        content: bytes,
-    ) -> bytes:
-        now = self._tables.clock()
-
-        def decide_verified(table: TableValue) -> Change:
-            return decide(table, verify_seat(table, claims), now)
-
-        request = Request.of(method, request_id, claims.token_id, content)
-        repository = self._tables.repository
-        return (await repository.change(table_id, claims, request, decide_verified, _table_answer)).answer
-
-
-def _table_answer(change: Change, entry: Entry) -> bytes:
-    return _ANSWER.table(table_to_pb(change.table).SerializeToString())
+        return await self._tables.change_for_seat("abort", table_id, claims, request_id, abort, b"")
 
 
 def resign(table: TableValue, seat: int, now: float, *, withdraw: bool = False) -> Change:

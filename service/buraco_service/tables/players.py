@@ -13,20 +13,12 @@ _READS: Final = 2
 """Bounds of the tables that are read for one page: no caller makes a replica read them all at once."""
 
 
-class AlreadySeated(errors.ApiError):
+class AlreadySeated(errors.FailedPrecondition):
     """The player has a seat of the table (FAILED_PRECONDITION, ALREADY_SEATED)."""
 
     def __init__(self, table: TableValue, seat: int) -> None:
-        refusal = errors.failed_precondition(
-            "ALREADY_SEATED", "a player has one seat of a table, and you have another", {"seat": str(seat)}
-        )
-        super().__init__(
-            refusal.code,
-            refusal.reason,
-            refusal.message,
-            refusal.metadata,
-            precondition_violations=refusal.precondition_violations,
-        )
+        message = "a player has one seat of a table, and you have another"
+        super().__init__([("ALREADY_SEATED", message)], metadata={"seat": str(seat)})
         self.table = table
         self.seat = seat
 

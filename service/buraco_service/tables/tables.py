@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 from uuid import uuid4
@@ -34,6 +34,7 @@ from buraco_service.tables.views import table_view_bytes
 _RETRY_AFTER: Final = 10.0
 """Seconds after which an owner of too many tables may try again: until then one of them may be over."""
 _SUBMITTED: Final = Fields(table_service_pb2.SubmitMovesResponse)
+_TABLE_ALONE: Final = Fields(table_service_pb2.LeaveTableResponse)
 
 
 class Tables:
@@ -188,18 +189,33 @@ class Tables:
 
     async def leave(self, table_id: str, claims: SeatClaims, request_id: str) -> table_service_pb2.LeaveTableResponse:
         """Let a player give the seat back, which voids its tokens."""
+        is_same = partial(earlier.is_same_play, self.repository.store, table_id, (), None)
+        answer = await self.change_for_seat("leave", table_id, claims, request_id, changes.leave, is_same=is_same)
+        return table_service_pb2.LeaveTableResponse.FromString(answer)
+
+    async def change_for_seat(
+        self,
+        method: str,
+        table_id: str,
+        claims: SeatClaims,
+        request_id: str,
+        decide: Callable[[TableValue, int, float], Change],
+        *content: bytes,
+        is_same: Callable[[StoredAnswer], Awaitable[bool]] | None = None,
+    ) -> bytes:
+        """Commit what `decide` makes of the table, the token's seat and the time now.
+
+        The answer is the serialised response of the method, whose first field is the table and the only one. `content`
+        and `is_same` are those of `Request.of` and `TableRepository.change`. Raise what these and `decide` raise.
+        """
         now = self.clock()
 
-        def decide(table: TableValue) -> Change:
-            return changes.leave(table, verify_seat(table, claims), now)
+        def decide_verified(table: TableValue) -> Change:
+            return decide(table, verify_seat(table, claims), now)
 
-        def answer(change: Change, entry: Entry) -> bytes:
-            return table_service_pb2.LeaveTableResponse(table=table_to_pb(change.table)).SerializeToString()
-
-        request = Request.of("leave", request_id, claims.token_id)
-        is_same = partial(earlier.is_same_play, self.repository.store, table_id, (), None)
-        accepted = await self.repository.change(table_id, claims, request, decide, answer, is_same)
-        return table_service_pb2.LeaveTableResponse.FromString(accepted.answer)
+        request = Request.of(method, request_id, claims.token_id, *content)
+        accepted = await self.repository.change(table_id, claims, request, decide_verified, _changed_table, is_same)
+        return accepted.answer
 
     async def submit(
         self,
@@ -263,6 +279,10 @@ class Tables:
         is_same = partial(earlier.is_same_play, self.repository.store, table_id, moves, revision)
         with MoveTimer(self.metrics, method):
             return await self.repository.change(table_id, claims, request, decide_verified, answer, is_same)
+
+
+def _changed_table(change: Change, entry: Entry) -> bytes:
+    return _TABLE_ALONE.table(table_to_pb(change.table).SerializeToString())
 
 
 def _submitted(change: Change, entry: Entry, *, with_view: bool) -> bytes:

@@ -12,16 +12,15 @@ from buraco_service.tables.finishing import finish_turn
 from buraco_service.tables.state import SeatTiming, TableState, TableValue, Timing
 
 
-class AlreadyConfirmed(errors.ApiError):
+class AlreadyConfirmed(errors.FailedPrecondition):
     """The seat has confirmed the score before: nothing is left to do. No caller gets this as an error."""
 
     def __init__(self, table: TableValue) -> None:
-        refusal = errors.failed_precondition("SCORE_NOT_SHOWN", "the seat has confirmed this score before")
-        super().__init__(refusal.code, refusal.reason, refusal.message)
+        super().__init__([("SCORE_NOT_SHOWN", "the seat has confirmed this score before")])
         self.table = table
 
 
-def confirm_score(table: TableValue, seat: int, deal_number: int, now: float) -> Change:
+def confirm_score(table: TableValue, seat: int, now: float, *, deal_number: int) -> Change:
     """Confirm the score of a deal for a seat. Raise SCORE_NOT_SHOWN or AlreadyConfirmed."""
     timing, deal = table.timing, table.deal
     if timing is None or deal is None or not deal.ending or deal.match.deal_number != deal_number:

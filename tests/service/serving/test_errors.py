@@ -48,7 +48,7 @@ def details_of(status: status_pb2.Status) -> dict[str, Message]:
         ),
         (errors.malformed_message(), code_pb2.INVALID_ARGUMENT, "REQUEST_INVALID", {}, set()),
         (
-            errors.rule_broken([("NOT_YOUR_TURN", "another seat is to move")], metadata={"seatToMove": "1"}),
+            errors.FailedPrecondition([("NOT_YOUR_TURN", "another seat is to move")], metadata={"seatToMove": "1"}),
             code_pb2.FAILED_PRECONDITION,
             "NOT_YOUR_TURN",
             {"seatToMove": "1"},
@@ -107,7 +107,7 @@ def test_every_field_at_fault() -> None:
 
 def test_every_rule_broken() -> None:
     """A move against several rules names them all; the principal one is the error's reason."""
-    error = errors.rule_broken([("GAP", "4 is missing"), ("TOO_MANY_WILDS", "two wilds")], subject="moves[0]")
+    error = errors.FailedPrecondition([("GAP", "4 is missing"), ("TOO_MANY_WILDS", "two wilds")], subject="moves[0]")
     failure = details_of(errors.to_status(error))["PreconditionFailure"]
     assert isinstance(failure, error_details_pb2.PreconditionFailure)
     assert error.reason == "GAP"
@@ -116,7 +116,7 @@ def test_every_rule_broken() -> None:
         ("TOO_MANY_WILDS", "moves[0]", "two wilds"),
     ]
     with pytest.raises(ValueError, match="needs its name"):
-        errors.rule_broken([])
+        errors.FailedPrecondition([])
 
 
 def test_retry_delay() -> None:
