@@ -45,7 +45,7 @@ async def play_match(
     """Create a table, seat the bots, play the match and check its records.
 
     `on_start` is called with the table once the seats are taken, `on_update` with every update that seat 0 receives.
-    Raise BuracoError, BotFault and RecordWrong; after an error the table stays, unfinished.
+    Raise BuracoError, BotFault and RecordMismatch; after an error the table stays, unfinished.
     """
     with ExitStack() as stack:
         names = [player_name(name, f" {seat}") for seat, name in enumerate(setup.bots)]

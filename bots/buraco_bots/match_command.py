@@ -19,7 +19,7 @@ from buraco_bots.local_server import ServerFailed, local_server
 from buraco_bots.match import MatchSetup, play_match
 from buraco_bots.progress import Lines, LiveTable, Progress
 from buraco_bots.registry import UnknownBot, load_factory
-from buraco_bots.report import MatchReport, RecordWrong, format_match, to_json
+from buraco_bots.report import MatchReport, RecordMismatch, format_match, to_json
 from buraco_bots.scraping import scrape
 from buraco_bots.server_access import Access, access_options, parse_access
 from buraco_bots.stopping import StopSignals
@@ -179,7 +179,7 @@ def _report_failures() -> Iterator[None]:
         raise click.ClickException(str(failure)) from None
     except BotFault as fault:
         raise click.ClickException(f"the match failed: {fault.describe()}") from None
-    except (BuracoError, RecordWrong) as failure:
+    except (BuracoError, RecordMismatch) as failure:
         raise click.ClickException(f"the match failed: {failure}") from None
 
 

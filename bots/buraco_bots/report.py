@@ -23,7 +23,7 @@ from buraco_rules import (
 )
 
 
-class RecordWrong(Exception):
+class RecordMismatch(Exception):
     """A record does not play to the result that it states: the service or these rules are at fault."""
 
 
@@ -83,19 +83,19 @@ class MatchReport:
 
 
 def replay(message: table_pb2.DealRecord) -> DealReport:
-    """Play a record again, and return the deal as it ended. Raise RecordWrong if anything in it does not agree."""
+    """Play a record again, and return the deal as it ended. Raise RecordMismatch if anything in it does not agree."""
     number = message.deal_number
     try:
         record = record_from_pb([message])
     except ValidationError as error:
-        raise RecordWrong(f"deal {number}: {error}") from error
+        raise RecordMismatch(f"deal {number}: {error}") from error
     for path, problem in record_problems(record):
-        raise RecordWrong(f"deal {number}: {path.removeprefix('deals[0].')}: {problem}")
+        raise RecordMismatch(f"deal {number}: {path.removeprefix('deals[0].')}: {problem}")
     *_, last = replay_deal(record, record.deals[0])
     stated = [side.match_total for side in message.score.sides]
     played = [side.match_total for side in score_deal(last.after).sides]
     if stated != played:
-        raise RecordWrong(f"deal {number}: its record says {stated} after it but plays to {played}")
+        raise RecordMismatch(f"deal {number}: its record has {stated} after it but plays to {played}")
     return DealReport(last.after, normalise_record(record).deals[0])
 
 

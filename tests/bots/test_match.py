@@ -17,7 +17,7 @@ from buraco_bots.greedy import GreedyBot
 from buraco_bots.match import MatchSetup, play_match
 from buraco_bots.player import play_seat
 from buraco_bots.random_bot import RandomBot
-from buraco_bots.report import RecordWrong, replay
+from buraco_bots.report import RecordMismatch, replay
 from buraco_client import BuracoClient, PlayUpdate
 from buraco_rules import PRESETS, PRESETS_BY_ID, Move, RuleSet, View
 from tests.service.table_server import serving
@@ -176,5 +176,5 @@ async def test_records_are_checked(client: BuracoClient) -> None:
         "move": "seat 0 has the turn, not 1",
         "end": "the deal is not over with its last move",
     }.items():
-        with pytest.raises(RecordWrong, match=message):
+        with pytest.raises(RecordMismatch, match=message):
             replay(forged(change))

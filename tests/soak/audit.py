@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from buraco.v1 import table_pb2
-from buraco_bots.report import RecordWrong, replay
+from buraco_bots.report import RecordMismatch, replay
 from buraco_codec.moves import move_from_pb
 from buraco_rules import Deal, IllegalMove, Match, apply_for, deal_match, mix_seed, next_match, server_seed
 from buraco_service.stores.base import Store, TableNotFound
@@ -54,7 +54,7 @@ async def audit(store: Store, ledger: Ledger) -> Findings:
             findings.lost_tables += 1
             findings.lost_moves += len(acknowledged)
             findings.problems.append(f"table {table_id} is not stored")
-        except (CorruptTable, RecordWrong, IllegalMove, _Unsound) as error:
+        except (CorruptTable, RecordMismatch, IllegalMove, _Unsound) as error:
             findings.unsound += 1
             findings.problems.append(f"table {table_id}: {error}")
         else:
@@ -92,7 +92,7 @@ class _Unsound(Exception):
 
 
 async def _history(store: Store, table: TableValue) -> list[Made]:
-    """Return every move of the table, replayed from its seed. Raise _Unsound, RecordWrong and IllegalMove."""
+    """Return every move of the table, replayed from its seed. Raise _Unsound, RecordMismatch and IllegalMove."""
     if table.deal is None:
         return []
     made: list[Made] = []

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import jwt
 
+from buraco_service.access.key_files import read_key_file
 from buraco_service.access.seat_tokens import MIN_SECRET_BYTES
 
 _ALGORITHMS: Final = {
@@ -38,15 +39,7 @@ class PlayerKey:
 
 def read_player_keys(path: Path) -> tuple[PlayerKey, ...]:
     """Return the keys of a file. Raise ValueError, which names the file, if it has none or one that cannot be used."""
-    try:
-        return parse_player_keys(path.read_text("utf-8"))
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror}"
-    except UnicodeDecodeError:
-        problem = "is not a text in UTF-8"
-    except ValueError as error:
-        problem = str(error)
-    raise ValueError(f"{str(path)!r} {problem}")
+    return read_key_file(path, parse_player_keys)
 
 
 def parse_player_keys(text: str) -> tuple[PlayerKey, ...]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from buraco_service.access.api_keys import MIN_API_SECRET_BYTES, ApiKey
+from buraco_service.access.key_files import read_key_file
 from buraco_service.access.seat_tokens import MIN_SECRET_BYTES, SigningKey
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -41,18 +42,12 @@ class KeyList(Generic[_Key]):
 
         Raise ValueError, also for a file that cannot be read or has no key; the message names the file.
         """
-        try:
-            text = path.read_text("utf-8")
-            lines = (line.strip() for line in text.splitlines())
-            pairs = ((*line.split(None, 1), "")[:2] for line in lines if line and not line.startswith("#"))
-            return self._parse_pairs(pairs, "NAME SECRET")
-        except OSError as error:
-            problem = f"cannot be read: {error.strerror}"
-        except UnicodeDecodeError:
-            problem = "is not a text in UTF-8"
-        except ValueError as error:
-            problem = str(error)
-        raise ValueError(f"{str(path)!r} {problem}")
+        return read_key_file(path, self._parse_lines)
+
+    def _parse_lines(self, text: str) -> tuple[_Key, ...]:
+        lines = (line.strip() for line in text.splitlines())
+        pairs = ((*line.split(None, 1), "")[:2] for line in lines if line and not line.startswith("#"))
+        return self._parse_pairs(pairs, "NAME SECRET")
 
     def _parse_pairs(self, pairs: Iterable[Sequence[str]], form: str) -> tuple[_Key, ...]:
         found: list[tuple[str, bytes]] = []

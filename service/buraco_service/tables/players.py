@@ -17,8 +17,9 @@ class AlreadySeated(errors.FailedPrecondition):
     """The player has a seat of the table (FAILED_PRECONDITION, ALREADY_SEATED)."""
 
     def __init__(self, table: TableValue, seat: int) -> None:
+        reason = "ALREADY_SEATED"
         message = "a player has one seat of a table, and you have another"
-        super().__init__([("ALREADY_SEATED", message)], metadata={"seat": str(seat)})
+        super().__init__([(reason, message)], metadata={"seat": str(seat)})
         self.table = table
         self.seat = seat
 
