@@ -572,25 +572,97 @@ class SeatChanged(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     PLAYER_NAME_FIELD_NUMBER: _builtins.int
     PLAYER_ID_FIELD_NUMBER: _builtins.int
+    REMOVED_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     player_name: _builtins.str
     """Empty when the seat is free again."""
     player_id: _builtins.str
     """As in TableSeat."""
+    removed: _builtins.bool
+    """The creator of the table has removed the player who had the seat."""
     def __init__(
         self,
         *,
         seat: _builtins.int = ...,
         player_name: _builtins.str = ...,
         player_id: _builtins.str = ...,
+        removed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_id", b"player_id", "player_name", b"player_name", "seat", b"seat"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_id", b"player_id", "player_name", b"player_name", "removed", b"removed", "seat", b"seat"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SeatChanged: _TypeAlias = SeatChanged  # noqa: Y015
+
+@_typing.final
+class SeatAbsent(_message.Message):
+    """The player of a seat is absent: no stream was open with its token for the time of TableOptions.absent_after. (If the clock made
+    the seat absent, TurnTimedOut tells so.)
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatAbsent: _TypeAlias = SeatAbsent  # noqa: Y015
+
+@_typing.final
+class SubstituteJoined(_message.Message):
+    """A bot plays for the absent player of a seat from now on, until SeatReturned or SubstituteLeft."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    level: _builtins.str
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        level: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubstituteJoined: _TypeAlias = SubstituteJoined  # noqa: Y015
+
+@_typing.final
+class SubstituteLeft(_message.Message):
+    """The bot that played for an absent player has left, and the player is still absent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubstituteLeft: _TypeAlias = SubstituteLeft  # noqa: Y015
 
 @_typing.final
 class TurnTimedOut(_message.Message):
@@ -828,6 +900,9 @@ class Event(_message.Message):
     CONFIRMATION_AWAITED_FIELD_NUMBER: _builtins.int
     SCORE_CONFIRMED_FIELD_NUMBER: _builtins.int
     SEAT_RETURNED_FIELD_NUMBER: _builtins.int
+    SEAT_ABSENT_FIELD_NUMBER: _builtins.int
+    SUBSTITUTE_JOINED_FIELD_NUMBER: _builtins.int
+    SUBSTITUTE_LEFT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def dealt(self) -> Global___Dealt: ...
     @_builtins.property
@@ -876,6 +951,12 @@ class Event(_message.Message):
     def score_confirmed(self) -> Global___ScoreConfirmed: ...
     @_builtins.property
     def seat_returned(self) -> Global___SeatReturned: ...
+    @_builtins.property
+    def seat_absent(self) -> Global___SeatAbsent: ...
+    @_builtins.property
+    def substitute_joined(self) -> Global___SubstituteJoined: ...
+    @_builtins.property
+    def substitute_left(self) -> Global___SubstituteLeft: ...
     def __init__(
         self,
         *,
@@ -903,12 +984,15 @@ class Event(_message.Message):
         confirmation_awaited: Global___ConfirmationAwaited | None = ...,
         score_confirmed: Global___ScoreConfirmed | None = ...,
         seat_returned: Global___SeatReturned | None = ...,
+        seat_absent: Global___SeatAbsent | None = ...,
+        substitute_joined: Global___SubstituteJoined | None = ...,
+        substitute_left: Global___SubstituteLeft | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["aborted", b"aborted", "confirmation_awaited", b"confirmation_awaited", "deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "draw_offered", b"draw_offered", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "offer_withdrawn", b"offer_withdrawn", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "resigned", b"resigned", "score_confirmed", b"score_confirmed", "seat_changed", b"seat_changed", "seat_returned", b"seat_returned", "took_pile", b"took_pile", "took_rest", b"took_rest", "turn_timed_out", b"turn_timed_out", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["aborted", b"aborted", "confirmation_awaited", b"confirmation_awaited", "deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "draw_offered", b"draw_offered", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "offer_withdrawn", b"offer_withdrawn", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "resigned", b"resigned", "score_confirmed", b"score_confirmed", "seat_absent", b"seat_absent", "seat_changed", b"seat_changed", "seat_returned", b"seat_returned", "substitute_joined", b"substitute_joined", "substitute_left", b"substitute_left", "took_pile", b"took_pile", "took_rest", b"took_rest", "turn_timed_out", b"turn_timed_out", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aborted", b"aborted", "confirmation_awaited", b"confirmation_awaited", "deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "draw_offered", b"draw_offered", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "offer_withdrawn", b"offer_withdrawn", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "resigned", b"resigned", "score_confirmed", b"score_confirmed", "seat_changed", b"seat_changed", "seat_returned", b"seat_returned", "took_pile", b"took_pile", "took_rest", b"took_rest", "turn_timed_out", b"turn_timed_out", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aborted", b"aborted", "confirmation_awaited", b"confirmation_awaited", "deal_ended", b"deal_ended", "dealt", b"dealt", "discarded", b"discarded", "draw_offered", b"draw_offered", "drew", b"drew", "event", b"event", "laid_off", b"laid_off", "match_ended", b"match_ended", "melded", b"melded", "offer_withdrawn", b"offer_withdrawn", "opened", b"opened", "opening_failed", b"opening_failed", "pot_taken", b"pot_taken", "pots_joined", b"pots_joined", "resigned", b"resigned", "score_confirmed", b"score_confirmed", "seat_absent", b"seat_absent", "seat_changed", b"seat_changed", "seat_returned", b"seat_returned", "substitute_joined", b"substitute_joined", "substitute_left", b"substitute_left", "took_pile", b"took_pile", "took_rest", b"took_rest", "turn_timed_out", b"turn_timed_out", "undone", b"undone", "wild_moved", b"wild_moved"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["dealt", "drew", "took_pile", "took_rest", "melded", "laid_off", "wild_moved", "discarded", "pot_taken", "pots_joined", "opened", "opening_failed", "undone", "deal_ended", "match_ended", "seat_changed", "resigned", "draw_offered", "offer_withdrawn", "aborted", "turn_timed_out", "confirmation_awaited", "score_confirmed", "seat_returned"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["dealt", "drew", "took_pile", "took_rest", "melded", "laid_off", "wild_moved", "discarded", "pot_taken", "pots_joined", "opened", "opening_failed", "undone", "deal_ended", "match_ended", "seat_changed", "resigned", "draw_offered", "offer_withdrawn", "aborted", "turn_timed_out", "confirmation_awaited", "score_confirmed", "seat_returned", "seat_absent", "substitute_joined", "substitute_left"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

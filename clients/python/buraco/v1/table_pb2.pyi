@@ -47,6 +47,80 @@ TABLE_STATE_PLAYING: TableState.ValueType  # 2
 TABLE_STATE_FINISHED: TableState.ValueType  # 3
 Global___TableState: _TypeAlias = TableState  # noqa: Y015
 
+class _TableAccess:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TableAccessEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TableAccess.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TABLE_ACCESS_UNSPECIFIED: _TableAccess.ValueType  # 0
+    TABLE_ACCESS_PUBLIC: _TableAccess.ValueType  # 1
+    """Everybody."""
+    TABLE_ACCESS_INVITATION: _TableAccess.ValueType  # 2
+    """Who has the table's invitation code."""
+    TABLE_ACCESS_PLAYERS: _TableAccess.ValueType  # 3
+    """The players of TableOptions.player_ids, with their player tokens."""
+
+class TableAccess(_TableAccess, metaclass=_TableAccessEnumTypeWrapper):
+    """Who may take a seat of a table that is not a bot's."""
+
+TABLE_ACCESS_UNSPECIFIED: TableAccess.ValueType  # 0
+TABLE_ACCESS_PUBLIC: TableAccess.ValueType  # 1
+"""Everybody."""
+TABLE_ACCESS_INVITATION: TableAccess.ValueType  # 2
+"""Who has the table's invitation code."""
+TABLE_ACCESS_PLAYERS: TableAccess.ValueType  # 3
+"""The players of TableOptions.player_ids, with their player tokens."""
+Global___TableAccess: _TypeAlias = TableAccess  # noqa: Y015
+
+class _SpectatorPolicy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SpectatorPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SpectatorPolicy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SPECTATOR_POLICY_UNSPECIFIED: _SpectatorPolicy.ValueType  # 0
+    SPECTATOR_POLICY_ALLOWED: _SpectatorPolicy.ValueType  # 1
+    """Everybody."""
+    SPECTATOR_POLICY_NONE: _SpectatorPolicy.ValueType  # 2
+    """Nobody: views, streams and records need the token of a seat. What lists show of the table is not hidden."""
+
+class SpectatorPolicy(_SpectatorPolicy, metaclass=_SpectatorPolicyEnumTypeWrapper):
+    """Who may see a table without a token of one of its seats."""
+
+SPECTATOR_POLICY_UNSPECIFIED: SpectatorPolicy.ValueType  # 0
+SPECTATOR_POLICY_ALLOWED: SpectatorPolicy.ValueType  # 1
+"""Everybody."""
+SPECTATOR_POLICY_NONE: SpectatorPolicy.ValueType  # 2
+"""Nobody: views, streams and records need the token of a seat. What lists show of the table is not hidden."""
+Global___SpectatorPolicy: _TypeAlias = SpectatorPolicy  # noqa: Y015
+
+class _ChatMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ChatModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ChatMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CHAT_MODE_UNSPECIFIED: _ChatMode.ValueType  # 0
+    CHAT_MODE_ALL: _ChatMode.ValueType  # 1
+    """Texts and phrases."""
+    CHAT_MODE_PHRASES: _ChatMode.ValueType  # 2
+    """Phrases alone."""
+    CHAT_MODE_OFF: _ChatMode.ValueType  # 3
+    """Nothing."""
+
+class ChatMode(_ChatMode, metaclass=_ChatModeEnumTypeWrapper):
+    """What players may send to each other (SendChat)."""
+
+CHAT_MODE_UNSPECIFIED: ChatMode.ValueType  # 0
+CHAT_MODE_ALL: ChatMode.ValueType  # 1
+"""Texts and phrases."""
+CHAT_MODE_PHRASES: ChatMode.ValueType  # 2
+"""Phrases alone."""
+CHAT_MODE_OFF: ChatMode.ValueType  # 3
+"""Nothing."""
+Global___ChatMode: _TypeAlias = ChatMode  # noqa: Y015
+
 class _AbsencePolicy:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -56,6 +130,8 @@ class _AbsencePolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Absence
     ABSENCE_POLICY_UNSPECIFIED: _AbsencePolicy.ValueType  # 0
     ABSENCE_POLICY_WAIT: _AbsencePolicy.ValueType  # 1
     """It stays the player's; the clock goes on finishing its turns."""
+    ABSENCE_POLICY_BOT: _AbsencePolicy.ValueType  # 2
+    """It stays the player's, and a bot of TableOptions.substitute_level may play for it until its player is there again."""
 
 class AbsencePolicy(_AbsencePolicy, metaclass=_AbsencePolicyEnumTypeWrapper):
     """What happens to the seat of a player who is absent."""
@@ -63,7 +139,34 @@ class AbsencePolicy(_AbsencePolicy, metaclass=_AbsencePolicyEnumTypeWrapper):
 ABSENCE_POLICY_UNSPECIFIED: AbsencePolicy.ValueType  # 0
 ABSENCE_POLICY_WAIT: AbsencePolicy.ValueType  # 1
 """It stays the player's; the clock goes on finishing its turns."""
+ABSENCE_POLICY_BOT: AbsencePolicy.ValueType  # 2
+"""It stays the player's, and a bot of TableOptions.substitute_level may play for it until its player is there again."""
 Global___AbsencePolicy: _TypeAlias = AbsencePolicy  # noqa: Y015
+
+@_typing.final
+class BotSeat(_message.Message):
+    """A seat that is kept for a bot."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    level: _builtins.str
+    """How well it plays: the name of a bot, such as "greedy". Which ones come, their operator decides."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        level: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BotSeat: _TypeAlias = BotSeat  # noqa: Y015
 
 @_typing.final
 class TableOptions(_message.Message):
@@ -81,15 +184,39 @@ class TableOptions(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    ACCESS_FIELD_NUMBER: _builtins.int
+    PLAYER_IDS_FIELD_NUMBER: _builtins.int
+    SPECTATORS_FIELD_NUMBER: _builtins.int
+    SPECTATOR_DELAY_FIELD_NUMBER: _builtins.int
     TURN_TIME_FIELD_NUMBER: _builtins.int
     RESERVE_TIME_FIELD_NUMBER: _builtins.int
     CONFIRMATION_TIME_FIELD_NUMBER: _builtins.int
+    CHAT_FIELD_NUMBER: _builtins.int
+    BOTS_FIELD_NUMBER: _builtins.int
     ABSENCE_FIELD_NUMBER: _builtins.int
     ABSENT_AFTER_TURNS_FIELD_NUMBER: _builtins.int
+    ABSENT_AFTER_FIELD_NUMBER: _builtins.int
+    SUBSTITUTE_LEVEL_FIELD_NUMBER: _builtins.int
+    access: Global___TableAccess.ValueType
+    """Unspecified = PUBLIC."""
+    spectators: Global___SpectatorPolicy.ValueType
+    """Unspecified = ALLOWED."""
+    chat: Global___ChatMode.ValueType
+    """Unspecified = ALL. The service may be set to allow less."""
     absence: Global___AbsencePolicy.ValueType
-    """Only with a turn time; unspecified = WAIT."""
+    """Only with a turn time or `absent_after`; unspecified = WAIT."""
     absent_after_turns: _builtins.int
     """Turns in a row that the clock has finished, after which a seat is absent; at most 100, 0 = 3. Only with a turn time."""
+    substitute_level: _builtins.str
+    """How well the bots of absence policy BOT play; empty with another policy."""
+    @_builtins.property
+    def player_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Who may take a seat, by the ids in their player tokens: 1 to 64, only with access PLAYERS."""
+
+    @_builtins.property
+    def spectator_delay(self) -> _duration_pb2.Duration:
+        """How much later than the players spectators see what happens; at most 1 hour, in whole seconds. Only where they are allowed."""
+
     @_builtins.property
     def turn_time(self) -> _duration_pb2.Duration:
         """0 = no clock; else 5 seconds to 24 hours, in whole milliseconds."""
@@ -104,18 +231,36 @@ class TableOptions(_message.Message):
         minutes, in whole milliseconds. 0 = the next deal at once.
         """
 
+    @_builtins.property
+    def bots(self) -> _containers.RepeatedCompositeFieldContainer[Global___BotSeat]:
+        """Seats kept for bots, at most all but one. No player can take them."""
+
+    @_builtins.property
+    def absent_after(self) -> _duration_pb2.Duration:
+        """How long no stream may be open with the seat's token in a running match until the seat is absent; 10 seconds to 24 hours, in
+        whole seconds. 0 = however long.
+        """
+
     def __init__(
         self,
         *,
+        access: Global___TableAccess.ValueType = ...,
+        player_ids: _abc.Iterable[_builtins.str] | None = ...,
+        spectators: Global___SpectatorPolicy.ValueType = ...,
+        spectator_delay: _duration_pb2.Duration | None = ...,
         turn_time: _duration_pb2.Duration | None = ...,
         reserve_time: _duration_pb2.Duration | None = ...,
         confirmation_time: _duration_pb2.Duration | None = ...,
+        chat: Global___ChatMode.ValueType = ...,
+        bots: _abc.Iterable[Global___BotSeat] | None = ...,
         absence: Global___AbsencePolicy.ValueType = ...,
         absent_after_turns: _builtins.int = ...,
+        absent_after: _duration_pb2.Duration | None = ...,
+        substitute_level: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["confirmation_time", b"confirmation_time", "reserve_time", b"reserve_time", "turn_time", b"turn_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["absent_after", b"absent_after", "confirmation_time", b"confirmation_time", "reserve_time", b"reserve_time", "spectator_delay", b"spectator_delay", "turn_time", b"turn_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["absence", b"absence", "absent_after_turns", b"absent_after_turns", "confirmation_time", b"confirmation_time", "reserve_time", b"reserve_time", "turn_time", b"turn_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absence", b"absence", "absent_after", b"absent_after", "absent_after_turns", b"absent_after_turns", "access", b"access", "bots", b"bots", "chat", b"chat", "confirmation_time", b"confirmation_time", "player_ids", b"player_ids", "reserve_time", b"reserve_time", "spectator_delay", b"spectator_delay", "spectators", b"spectators", "substitute_level", b"substitute_level", "turn_time", b"turn_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -165,25 +310,33 @@ class TableSeat(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     PLAYER_NAME_FIELD_NUMBER: _builtins.int
     PLAYER_ID_FIELD_NUMBER: _builtins.int
+    BOT_LEVEL_FIELD_NUMBER: _builtins.int
+    SUBSTITUTE_LEVEL_FIELD_NUMBER: _builtins.int
     ABSENT_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     player_name: _builtins.str
     """Empty while the seat is free."""
     player_id: _builtins.str
     """Whose seat it is, by the player token it was taken with; empty without one."""
+    bot_level: _builtins.str
+    """The seat is kept for a bot of this level, or taken by one; empty for a player's seat."""
+    substitute_level: _builtins.str
+    """The level of the bot that plays for the absent player now; empty without one."""
     absent: _builtins.bool
-    """The clock has finished the last turns of the seat (TableOptions.absent_after_turns)."""
+    """The player is absent (TableOptions.absent_after_turns, absent_after)."""
     def __init__(
         self,
         *,
         seat: _builtins.int = ...,
         player_name: _builtins.str = ...,
         player_id: _builtins.str = ...,
+        bot_level: _builtins.str = ...,
+        substitute_level: _builtins.str = ...,
         absent: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "player_id", b"player_id", "player_name", b"player_name", "seat", b"seat"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "bot_level", b"bot_level", "player_id", b"player_id", "player_name", b"player_name", "seat", b"seat", "substitute_level", b"substitute_level"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -258,6 +411,8 @@ class Table(_message.Message):
     OPTIONS_FIELD_NUMBER: _builtins.int
     AWAITING_CONFIRMATION_FIELD_NUMBER: _builtins.int
     TURN_EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    CREATOR_PLAYER_ID_FIELD_NUMBER: _builtins.int
+    STAKES_SETTLED_FIELD_NUMBER: _builtins.int
     OFFERS_FIELD_NUMBER: _builtins.int
     REMATCH_TABLE_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
@@ -272,6 +427,10 @@ class Table(_message.Message):
     """SHA-256 of the seed of the running deal, or of the first while the table is waiting."""
     seeded_by_creator: _builtins.bool
     """The creator gave the seed and so may know the cards: for tests and reproducible matches, not for play among strangers."""
+    creator_player_id: _builtins.str
+    """Who may remove players (RemovePlayer), by the player token that the table was created with; empty without one."""
+    stakes_settled: _builtins.bool
+    """The match is over, and its stakes are in the accounts of the players. False without accounts."""
     rematch_table_id: _builtins.str
     """Only when the match is over: the table of its rematch, which is there once a player has called Rematch."""
     @_builtins.property
@@ -325,12 +484,14 @@ class Table(_message.Message):
         options: Global___TableOptions | None = ...,
         awaiting_confirmation: Global___AwaitingConfirmation | None = ...,
         turn_expires_at: _timestamp_pb2.Timestamp | None = ...,
+        creator_player_id: _builtins.str = ...,
+        stakes_settled: _builtins.bool = ...,
         offers: _abc.Iterable[_event_pb2.Offer] | None = ...,
         rematch_table_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["awaiting_confirmation", b"awaiting_confirmation", "created_at", b"created_at", "match", b"match", "options", b"options", "result", b"result", "rule_set", b"rule_set", "turn_expires_at", b"turn_expires_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["awaiting_confirmation", b"awaiting_confirmation", "commitment", b"commitment", "created_at", b"created_at", "id", b"id", "match", b"match", "offers", b"offers", "options", b"options", "rematch_table_id", b"rematch_table_id", "result", b"result", "revision", b"revision", "rule_set", b"rule_set", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "stake", b"stake", "state", b"state", "target_score", b"target_score", "turn_expires_at", b"turn_expires_at", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["awaiting_confirmation", b"awaiting_confirmation", "commitment", b"commitment", "created_at", b"created_at", "creator_player_id", b"creator_player_id", "id", b"id", "match", b"match", "offers", b"offers", "options", b"options", "rematch_table_id", b"rematch_table_id", "result", b"result", "revision", b"revision", "rule_set", b"rule_set", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "stake", b"stake", "stakes_settled", b"stakes_settled", "state", b"state", "target_score", b"target_score", "turn_expires_at", b"turn_expires_at", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

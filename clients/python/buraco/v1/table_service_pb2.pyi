@@ -16,6 +16,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -26,6 +27,28 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _ChatAudience:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ChatAudienceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ChatAudience.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CHAT_AUDIENCE_UNSPECIFIED: _ChatAudience.ValueType  # 0
+    CHAT_AUDIENCE_TABLE: _ChatAudience.ValueType  # 1
+    """Everybody at the table, and spectators."""
+    CHAT_AUDIENCE_PARTNER: _ChatAudience.ValueType  # 2
+    """The other seat of the side, at a table with four seats."""
+
+class ChatAudience(_ChatAudience, metaclass=_ChatAudienceEnumTypeWrapper):
+    """To whom a message goes."""
+
+CHAT_AUDIENCE_UNSPECIFIED: ChatAudience.ValueType  # 0
+CHAT_AUDIENCE_TABLE: ChatAudience.ValueType  # 1
+"""Everybody at the table, and spectators."""
+CHAT_AUDIENCE_PARTNER: ChatAudience.ValueType  # 2
+"""The other seat of the side, at a table with four seats."""
+Global___ChatAudience: _TypeAlias = ChatAudience  # noqa: Y015
 
 @_typing.final
 class CreateTableRequest(_message.Message):
@@ -92,16 +115,20 @@ class CreateTableResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TABLE_FIELD_NUMBER: _builtins.int
+    INVITATION_CODE_FIELD_NUMBER: _builtins.int
+    invitation_code: _builtins.str
+    """What JoinTable needs, with access INVITATION: 16 letters and digits. Shown here alone, and to be kept."""
     @_builtins.property
     def table(self) -> _table_pb2.Table: ...
     def __init__(
         self,
         *,
         table: _table_pb2.Table | None = ...,
+        invitation_code: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invitation_code", b"invitation_code", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -153,28 +180,64 @@ class ListTablesRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
+    RULE_SET_ID_FIELD_NUMBER: _builtins.int
+    FREE_SEATS_FIELD_NUMBER: _builtins.int
+    ACCESS_FIELD_NUMBER: _builtins.int
+    MIN_STAKE_FIELD_NUMBER: _builtins.int
+    MAX_STAKE_FIELD_NUMBER: _builtins.int
     MINE_FIELD_NUMBER: _builtins.int
+    UPDATED_AFTER_FIELD_NUMBER: _builtins.int
+    BOT_LEVEL_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """1 to 200; 0 means 50."""
     page_token: _builtins.str
     """From the page before; empty for the first."""
     state: _table_pb2.TableState.ValueType
-    """Unspecified: all."""
+    """Unspecified: all.
+    The filters that follow hold together. With any of them a page may have fewer tables than asked for, or none, before the last.
+    """
+    rule_set_id: _builtins.str
+    """Only tables with this rule set."""
+    free_seats: _builtins.int
+    """Only tables with at least so many seats that a player could take."""
+    access: _table_pb2.TableAccess.ValueType
+    """Only tables with this access; unspecified: with any."""
+    min_stake: _builtins.int
+    """Only tables with at least this stake."""
+    max_stake: _builtins.int
+    """Only tables with at most this stake."""
     mine: _builtins.bool
-    """Only tables where the player of the player token has a seat. A page may then have fewer tables, or none, before the last."""
+    """Only tables where the player of the player token has a seat."""
+    bot_level: _builtins.str
+    """Only tables with a seat that waits for a bot of this level: kept for one and free, or of an absent player for whom one may play."""
+    @_builtins.property
+    def updated_after(self) -> _timestamp_pb2.Timestamp:
+        """Only tables that changed after this time. A host's backend that follows results asks with the newest `updated_at` it has seen,
+        less a minute for replicas whose clocks differ, and passes over what it knows.
+        """
+
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         state: _table_pb2.TableState.ValueType = ...,
+        rule_set_id: _builtins.str = ...,
+        free_seats: _builtins.int = ...,
+        access: _table_pb2.TableAccess.ValueType = ...,
+        min_stake: _builtins.int = ...,
+        max_stake: _builtins.int | None = ...,
         mine: _builtins.bool = ...,
+        updated_after: _timestamp_pb2.Timestamp | None = ...,
+        bot_level: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_stake", b"_max_stake", "max_stake", b"max_stake", "updated_after", b"updated_after"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["mine", b"mine", "page_size", b"page_size", "page_token", b"page_token", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_stake", b"_max_stake", "access", b"access", "bot_level", b"bot_level", "free_seats", b"free_seats", "max_stake", b"max_stake", "min_stake", b"min_stake", "mine", b"mine", "page_size", b"page_size", "page_token", b"page_token", "rule_set_id", b"rule_set_id", "state", b"state", "updated_after", b"updated_after"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__max_stake: _TypeAlias = _typing.Literal["max_stake"]  # noqa: Y015
+    _WhichOneofArgType__max_stake: _TypeAlias = _typing.Literal["_max_stake", b"_max_stake"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_stake) -> _WhichOneofReturnType__max_stake | None: ...
 
 Global___ListTablesRequest: _TypeAlias = ListTablesRequest  # noqa: Y015
 
@@ -211,6 +274,8 @@ class JoinTableRequest(_message.Message):
     PLAYER_NAME_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    INVITATION_CODE_FIELD_NUMBER: _builtins.int
+    BOT_LEVEL_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     seat: _builtins.int
     """Absent: the first free seat."""
@@ -223,6 +288,14 @@ class JoinTableRequest(_message.Message):
     entropy: _builtins.bytes
     """Up to 64 bytes of the player's own randomness, mixed into every shuffle. Ignored when the match already runs."""
     request_id: _builtins.str
+    invitation_code: _builtins.str
+    """Of CreateTableResponse, with access INVITATION. Letters count in either case, hyphens and blanks not at all. Not needed to come
+    back to a seat.
+    """
+    bot_level: _builtins.str
+    """Of a bot: takes a seat that is kept for a bot of this level, or plays for an absent player, who is not asked for a name and keeps
+    the seat. Where the service has API keys, it needs one. The token of a substitute is void once the player is there again.
+    """
     def __init__(
         self,
         *,
@@ -231,10 +304,12 @@ class JoinTableRequest(_message.Message):
         player_name: _builtins.str = ...,
         entropy: _builtins.bytes = ...,
         request_id: _builtins.str = ...,
+        invitation_code: _builtins.str = ...,
+        bot_level: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "seat", b"seat"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "entropy", b"entropy", "player_name", b"player_name", "request_id", b"request_id", "seat", b"seat", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "bot_level", b"bot_level", "entropy", b"entropy", "invitation_code", b"invitation_code", "player_name", b"player_name", "request_id", b"request_id", "seat", b"seat", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__seat: _TypeAlias = _typing.Literal["seat"]  # noqa: Y015
     _WhichOneofArgType__seat: _TypeAlias = _typing.Literal["_seat", b"_seat"]  # noqa: Y015
@@ -685,6 +760,9 @@ class WatchTableRequest(_message.Message):
     AFTER_REVISION_FIELD_NUMBER: _builtins.int
     VIEWS_FIELD_NUMBER: _builtins.int
     LEGAL_MOVES_FIELD_NUMBER: _builtins.int
+    CHAT_FIELD_NUMBER: _builtins.int
+    AFTER_MESSAGE_FIELD_NUMBER: _builtins.int
+    PRESENCE_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     after_revision: _builtins.int
     """Resume after this revision, the last that was received: no view is sent, only what came since. Absent: start with the view."""
@@ -694,6 +772,11 @@ class WatchTableRequest(_message.Message):
     """Whether a PlayTurn with the seat's legal moves follows the opening, and every change, after which this seat is to move. Needs
     the token of a seat.
     """
+    chat: _builtins.bool
+    """Whether chat messages come, too: those kept after number `after_message` with the opening, then each as it is sent."""
+    after_message: _builtins.int
+    presence: _builtins.bool
+    """Whether a Presence comes with the opening and whenever it changes."""
     def __init__(
         self,
         *,
@@ -701,10 +784,13 @@ class WatchTableRequest(_message.Message):
         after_revision: _builtins.int | None = ...,
         views: _builtins.bool = ...,
         legal_moves: _builtins.bool = ...,
+        chat: _builtins.bool = ...,
+        after_message: _builtins.int = ...,
+        presence: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "legal_moves", b"legal_moves", "table_id", b"table_id", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_message", b"after_message", "after_revision", b"after_revision", "chat", b"chat", "legal_moves", b"legal_moves", "presence", b"presence", "table_id", b"table_id", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after_revision: _TypeAlias = _typing.Literal["after_revision"]  # noqa: Y015
     _WhichOneofArgType__after_revision: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision"]  # noqa: Y015
@@ -837,6 +923,32 @@ class ViewUpdate(_message.Message):
 Global___ViewUpdate: _TypeAlias = ViewUpdate  # noqa: Y015
 
 @_typing.final
+class Presence(_message.Message):
+    """At which seats a player is seen: a stream is open with the seat's token, at any replica. Of other replicas this one learns within
+    some seconds.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEATS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def seats(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """In order."""
+
+    def __init__(
+        self,
+        *,
+        seats: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seats", b"seats"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Presence: _TypeAlias = Presence  # noqa: Y015
+
+@_typing.final
 class WatchTableResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -847,6 +959,8 @@ class WatchTableResponse(_message.Message):
     HISTORY_GONE_FIELD_NUMBER: _builtins.int
     TURN_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    CHAT_FIELD_NUMBER: _builtins.int
+    PRESENCE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def state(self) -> Global___TableUpdate: ...
     @_builtins.property
@@ -865,6 +979,14 @@ class WatchTableResponse(_message.Message):
     def view(self) -> Global___ViewUpdate:
         """Only when asked for in WatchTableRequest."""
 
+    @_builtins.property
+    def chat(self) -> Global___ChatMessage:
+        """Only when asked for in WatchTableRequest."""
+
+    @_builtins.property
+    def presence(self) -> Global___Presence:
+        """Only when asked for in WatchTableRequest."""
+
     def __init__(
         self,
         *,
@@ -875,12 +997,14 @@ class WatchTableResponse(_message.Message):
         history_gone: Global___HistoryGone | None = ...,
         turn: Global___PlayTurn | None = ...,
         view: Global___ViewUpdate | None = ...,
+        chat: Global___ChatMessage | None = ...,
+        presence: Global___Presence | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chat", b"chat", "events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "presence", b"presence", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chat", b"chat", "events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "presence", b"presence", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["state", "events", "heartbeat", "reconnect", "history_gone", "turn", "view"]  # noqa: Y015
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["state", "events", "heartbeat", "reconnect", "history_gone", "turn", "view", "chat", "presence"]  # noqa: Y015
     _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
@@ -896,12 +1020,21 @@ class PlayOpen(_message.Message):
     AFTER_REVISION_FIELD_NUMBER: _builtins.int
     LEGAL_MOVES_FIELD_NUMBER: _builtins.int
     VIEWS_FIELD_NUMBER: _builtins.int
+    CHAT_FIELD_NUMBER: _builtins.int
+    AFTER_MESSAGE_FIELD_NUMBER: _builtins.int
+    PRESENCE_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     after_revision: _builtins.int
     """As in WatchTable."""
     legal_moves: _builtins.bool
     """Whether a PlayTurn with the seat's legal moves follows the opening, and every change, after which this seat is to move."""
     views: _builtins.bool
+    """As in WatchTable."""
+    chat: _builtins.bool
+    """As in WatchTable."""
+    after_message: _builtins.int
+    """As in WatchTable."""
+    presence: _builtins.bool
     """As in WatchTable."""
     def __init__(
         self,
@@ -910,10 +1043,13 @@ class PlayOpen(_message.Message):
         after_revision: _builtins.int | None = ...,
         legal_moves: _builtins.bool = ...,
         views: _builtins.bool = ...,
+        chat: _builtins.bool = ...,
+        after_message: _builtins.int = ...,
+        presence: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_revision", b"after_revision", "legal_moves", b"legal_moves", "table_id", b"table_id", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision", "after_message", b"after_message", "after_revision", b"after_revision", "chat", b"chat", "legal_moves", b"legal_moves", "presence", b"presence", "table_id", b"table_id", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after_revision: _TypeAlias = _typing.Literal["after_revision"]  # noqa: Y015
     _WhichOneofArgType__after_revision: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision"]  # noqa: Y015
@@ -1174,6 +1310,8 @@ class PlayTableResponse(_message.Message):
     ANSWER_FIELD_NUMBER: _builtins.int
     TURN_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    CHAT_FIELD_NUMBER: _builtins.int
+    PRESENCE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def state(self) -> Global___TableUpdate: ...
     @_builtins.property
@@ -1194,6 +1332,14 @@ class PlayTableResponse(_message.Message):
     def view(self) -> Global___ViewUpdate:
         """Only when asked for in PlayOpen."""
 
+    @_builtins.property
+    def chat(self) -> Global___ChatMessage:
+        """Only when asked for in PlayOpen."""
+
+    @_builtins.property
+    def presence(self) -> Global___Presence:
+        """Only when asked for in PlayOpen."""
+
     def __init__(
         self,
         *,
@@ -1205,12 +1351,14 @@ class PlayTableResponse(_message.Message):
         answer: Global___PlayAnswer | None = ...,
         turn: Global___PlayTurn | None = ...,
         view: Global___ViewUpdate | None = ...,
+        chat: Global___ChatMessage | None = ...,
+        presence: Global___Presence | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "chat", b"chat", "events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "presence", b"presence", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "chat", b"chat", "events", b"events", "heartbeat", b"heartbeat", "history_gone", b"history_gone", "presence", b"presence", "reconnect", b"reconnect", "state", b"state", "turn", b"turn", "update", b"update", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["state", "events", "heartbeat", "reconnect", "history_gone", "answer", "turn", "view"]  # noqa: Y015
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["state", "events", "heartbeat", "reconnect", "history_gone", "answer", "turn", "view", "chat", "presence"]  # noqa: Y015
     _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
@@ -1472,6 +1620,298 @@ class RematchResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RematchResponse: _TypeAlias = RematchResponse  # noqa: Y015
+
+@_typing.final
+class QuickJoinRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RULE_SET_ID_FIELD_NUMBER: _builtins.int
+    RULE_SET_FIELD_NUMBER: _builtins.int
+    SEATS_FIELD_NUMBER: _builtins.int
+    TARGET_SCORE_FIELD_NUMBER: _builtins.int
+    STAKE_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    PLAYER_NAME_FIELD_NUMBER: _builtins.int
+    ENTROPY_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    rule_set_id: _builtins.str
+    """A preset's id."""
+    seats: _builtins.int
+    """2 or 4 (R2.1)."""
+    target_score: _builtins.int
+    """Absent: the rule set's usual target."""
+    stake: _builtins.int
+    player_name: _builtins.str
+    """As in JoinTable."""
+    entropy: _builtins.bytes
+    """As in JoinTable."""
+    request_id: _builtins.str
+    @_builtins.property
+    def rule_set(self) -> _rule_set_pb2.RuleSet:
+        """House rules."""
+
+    @_builtins.property
+    def options(self) -> _table_pb2.TableOptions:
+        """Of a table with access PUBLIC."""
+
+    def __init__(
+        self,
+        *,
+        rule_set_id: _builtins.str = ...,
+        rule_set: _rule_set_pb2.RuleSet | None = ...,
+        seats: _builtins.int = ...,
+        target_score: _builtins.int | None = ...,
+        stake: _builtins.int = ...,
+        options: _table_pb2.TableOptions | None = ...,
+        player_name: _builtins.str = ...,
+        entropy: _builtins.bytes = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_target_score", b"_target_score", "options", b"options", "rule_set", b"rule_set", "rule_set_id", b"rule_set_id", "rules", b"rules", "target_score", b"target_score"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_target_score", b"_target_score", "entropy", b"entropy", "options", b"options", "player_name", b"player_name", "request_id", b"request_id", "rule_set", b"rule_set", "rule_set_id", b"rule_set_id", "rules", b"rules", "seats", b"seats", "stake", b"stake", "target_score", b"target_score"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__target_score: _TypeAlias = _typing.Literal["target_score"]  # noqa: Y015
+    _WhichOneofArgType__target_score: _TypeAlias = _typing.Literal["_target_score", b"_target_score"]  # noqa: Y015
+    _WhichOneofReturnType_rules: _TypeAlias = _typing.Literal["rule_set_id", "rule_set"]  # noqa: Y015
+    _WhichOneofArgType_rules: _TypeAlias = _typing.Literal["rules", b"rules"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_score) -> _WhichOneofReturnType__target_score | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_rules) -> _WhichOneofReturnType_rules | None: ...
+
+Global___QuickJoinRequest: _TypeAlias = QuickJoinRequest  # noqa: Y015
+
+@_typing.final
+class QuickJoinResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    TABLE_FIELD_NUMBER: _builtins.int
+    TOKEN_EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    token: _builtins.str
+    """As in JoinTable."""
+    @_builtins.property
+    def table(self) -> _table_pb2.Table: ...
+    @_builtins.property
+    def token_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When it ends, by the service's clock."""
+
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        token: _builtins.str = ...,
+        table: _table_pb2.Table | None = ...,
+        token_expires_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table", "token_expires_at", b"token_expires_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "table", b"table", "token", b"token", "token_expires_at", b"token_expires_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuickJoinResponse: _TypeAlias = QuickJoinResponse  # noqa: Y015
+
+@_typing.final
+class RemovePlayerRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    seat: _builtins.int
+    request_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        seat: _builtins.int = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_id", b"request_id", "seat", b"seat", "table_id", b"table_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemovePlayerRequest: _TypeAlias = RemovePlayerRequest  # noqa: Y015
+
+@_typing.final
+class RemovePlayerResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def table(self) -> _table_pb2.Table: ...
+    def __init__(
+        self,
+        *,
+        table: _table_pb2.Table | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemovePlayerResponse: _TypeAlias = RemovePlayerResponse  # noqa: Y015
+
+@_typing.final
+class ChatMessage(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    SENT_AT_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    PLAYER_NAME_FIELD_NUMBER: _builtins.int
+    AUDIENCE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    PHRASE_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Grows by one with every message of the table, from 1. A receiver does not get those that are not for it."""
+    seat: _builtins.int
+    """Who sent it."""
+    player_name: _builtins.str
+    """The name at the seat when it was sent."""
+    audience: Global___ChatAudience.ValueType
+    text: _builtins.str
+    phrase: _builtins.str
+    """The code of a phrase that every frontend shows in its player's language, such as WELL_PLAYED: those of clients/texts."""
+    @_builtins.property
+    def sent_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        sent_at: _timestamp_pb2.Timestamp | None = ...,
+        seat: _builtins.int = ...,
+        player_name: _builtins.str = ...,
+        audience: Global___ChatAudience.ValueType = ...,
+        text: _builtins.str = ...,
+        phrase: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "phrase", b"phrase", "sent_at", b"sent_at", "text", b"text"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["audience", b"audience", "content", b"content", "number", b"number", "phrase", b"phrase", "player_name", b"player_name", "seat", b"seat", "sent_at", b"sent_at", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["text", "phrase"]  # noqa: Y015
+    _WhichOneofArgType_content: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_content) -> _WhichOneofReturnType_content | None: ...
+
+Global___ChatMessage: _TypeAlias = ChatMessage  # noqa: Y015
+
+@_typing.final
+class SendChatRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    PHRASE_FIELD_NUMBER: _builtins.int
+    AUDIENCE_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    text: _builtins.str
+    """1 to 500 characters, as people count them; what is invisible or controls the direction of a text is refused."""
+    phrase: _builtins.str
+    """As in ChatMessage."""
+    audience: Global___ChatAudience.ValueType
+    """Unspecified = TABLE."""
+    request_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        text: _builtins.str = ...,
+        phrase: _builtins.str = ...,
+        audience: Global___ChatAudience.ValueType = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "phrase", b"phrase", "text", b"text"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["audience", b"audience", "content", b"content", "phrase", b"phrase", "request_id", b"request_id", "table_id", b"table_id", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["text", "phrase"]  # noqa: Y015
+    _WhichOneofArgType_content: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_content) -> _WhichOneofReturnType_content | None: ...
+
+Global___SendChatRequest: _TypeAlias = SendChatRequest  # noqa: Y015
+
+@_typing.final
+class SendChatResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def message(self) -> Global___ChatMessage: ...
+    def __init__(
+        self,
+        *,
+        message: Global___ChatMessage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SendChatResponse: _TypeAlias = SendChatResponse  # noqa: Y015
+
+@_typing.final
+class ListChatRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    AFTER_MESSAGE_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    after_message: _builtins.int
+    """Messages after this number; 0 for the first that is kept."""
+    page_size: _builtins.int
+    """1 to 200; 0 means 50."""
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        after_message: _builtins.int = ...,
+        page_size: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_message", b"after_message", "page_size", b"page_size", "table_id", b"table_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListChatRequest: _TypeAlias = ListChatRequest  # noqa: Y015
+
+@_typing.final
+class ListChatResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGES_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    more: _builtins.bool
+    """Whether there are more."""
+    @_builtins.property
+    def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChatMessage]:
+        """In order."""
+
+    def __init__(
+        self,
+        *,
+        messages: _abc.Iterable[Global___ChatMessage] | None = ...,
+        more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["messages", b"messages", "more", b"more"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListChatResponse: _TypeAlias = ListChatResponse  # noqa: Y015
 
 @_typing.final
 class SignInAsGuestRequest(_message.Message):

@@ -186,6 +186,26 @@ class TableServiceStub:
                 request_serializer=buraco_dot_v1_dot_table__service__pb2.RematchRequest.SerializeToString,
                 response_deserializer=buraco_dot_v1_dot_table__service__pb2.RematchResponse.FromString,
                 _registered_method=True)
+        self.QuickJoin = channel.unary_unary(
+                '/buraco.v1.TableService/QuickJoin',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.QuickJoinRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.QuickJoinResponse.FromString,
+                _registered_method=True)
+        self.RemovePlayer = channel.unary_unary(
+                '/buraco.v1.TableService/RemovePlayer',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.RemovePlayerRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.RemovePlayerResponse.FromString,
+                _registered_method=True)
+        self.SendChat = channel.unary_unary(
+                '/buraco.v1.TableService/SendChat',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.SendChatRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.SendChatResponse.FromString,
+                _registered_method=True)
+        self.ListChat = channel.unary_unary(
+                '/buraco.v1.TableService/ListChat',
+                request_serializer=buraco_dot_v1_dot_table__service__pb2.ListChatRequest.SerializeToString,
+                response_deserializer=buraco_dot_v1_dot_table__service__pb2.ListChatResponse.FromString,
+                _registered_method=True)
 
 
 class TableServiceServicer:
@@ -405,6 +425,37 @@ class TableServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def QuickJoin(self, request, context):
+        """Takes a seat at any table that waits for players and is as asked for: public, with these rules, seats, target, stake and options;
+        the one with the fewest free seats first. If there is none, at a new one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemovePlayer(self, request, context):
+        """Frees a seat of a table that waits for players; its token is void at once. For the creator of the table: with the player
+        token, or else the API key, that created it (NOT_CREATOR). A removed player with a player token cannot come back
+        (NOT_INVITED).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SendChat(self, request, context):
+        """Sends a message for the token's seat, at any time. It changes nothing at the table: no revision, no move made stale.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListChat(self, request, context):
+        """The messages that the token's seat may read, or without a token those to the table: the last 200 of the table are kept.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TableServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -507,6 +558,26 @@ def add_TableServiceServicer_to_server(servicer, server):
                     servicer.Rematch,
                     request_deserializer=buraco_dot_v1_dot_table__service__pb2.RematchRequest.FromString,
                     response_serializer=buraco_dot_v1_dot_table__service__pb2.RematchResponse.SerializeToString,
+            ),
+            'QuickJoin': grpc.unary_unary_rpc_method_handler(
+                    servicer.QuickJoin,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.QuickJoinRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.QuickJoinResponse.SerializeToString,
+            ),
+            'RemovePlayer': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemovePlayer,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.RemovePlayerRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.RemovePlayerResponse.SerializeToString,
+            ),
+            'SendChat': grpc.unary_unary_rpc_method_handler(
+                    servicer.SendChat,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.SendChatRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.SendChatResponse.SerializeToString,
+            ),
+            'ListChat': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListChat,
+                    request_deserializer=buraco_dot_v1_dot_table__service__pb2.ListChatRequest.FromString,
+                    response_serializer=buraco_dot_v1_dot_table__service__pb2.ListChatResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1101,6 +1172,114 @@ class TableService:
             '/buraco.v1.TableService/Rematch',
             buraco_dot_v1_dot_table__service__pb2.RematchRequest.SerializeToString,
             buraco_dot_v1_dot_table__service__pb2.RematchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def QuickJoin(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/QuickJoin',
+            buraco_dot_v1_dot_table__service__pb2.QuickJoinRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.QuickJoinResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemovePlayer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/RemovePlayer',
+            buraco_dot_v1_dot_table__service__pb2.RemovePlayerRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.RemovePlayerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SendChat(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/SendChat',
+            buraco_dot_v1_dot_table__service__pb2.SendChatRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.SendChatResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListChat(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/buraco.v1.TableService/ListChat',
+            buraco_dot_v1_dot_table__service__pb2.ListChatRequest.SerializeToString,
+            buraco_dot_v1_dot_table__service__pb2.ListChatResponse.FromString,
             options,
             channel_credentials,
             insecure,

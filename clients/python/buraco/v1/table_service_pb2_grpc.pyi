@@ -138,6 +138,19 @@ class TableServiceStub:
     first deal starts. Seats of players who do not come are free for anybody, first come first served (SEAT_TAKEN). Whoever
     holds the seat gets a fresh token for it.
     """
+    QuickJoin: _aio.UnaryUnaryMultiCallable[_table_service_pb2.QuickJoinRequest, _table_service_pb2.QuickJoinResponse]
+    """Takes a seat at any table that waits for players and is as asked for: public, with these rules, seats, target, stake and options;
+    the one with the fewest free seats first. If there is none, at a new one.
+    """
+    RemovePlayer: _aio.UnaryUnaryMultiCallable[_table_service_pb2.RemovePlayerRequest, _table_service_pb2.RemovePlayerResponse]
+    """Frees a seat of a table that waits for players; its token is void at once. For the creator of the table: with the player
+    token, or else the API key, that created it (NOT_CREATOR). A removed player with a player token cannot come back
+    (NOT_INVITED).
+    """
+    SendChat: _aio.UnaryUnaryMultiCallable[_table_service_pb2.SendChatRequest, _table_service_pb2.SendChatResponse]
+    """Sends a message for the token's seat, at any time. It changes nothing at the table: no revision, no move made stale."""
+    ListChat: _aio.UnaryUnaryMultiCallable[_table_service_pb2.ListChatRequest, _table_service_pb2.ListChatResponse]
+    """The messages that the token's seat may read, or without a token those to the table: the last 200 of the table are kept."""
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
@@ -383,5 +396,42 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         first deal starts. Seats of players who do not come are free for anybody, first come first served (SEAT_TAKEN). Whoever
         holds the seat gets a fresh token for it.
         """
+
+    @_abc_1.abstractmethod
+    def QuickJoin(
+        self,
+        request: _table_service_pb2.QuickJoinRequest,
+        context: _aio.ServicerContext[_table_service_pb2.QuickJoinRequest, _abc.Awaitable[_table_service_pb2.QuickJoinResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.QuickJoinResponse]:
+        """Takes a seat at any table that waits for players and is as asked for: public, with these rules, seats, target, stake and options;
+        the one with the fewest free seats first. If there is none, at a new one.
+        """
+
+    @_abc_1.abstractmethod
+    def RemovePlayer(
+        self,
+        request: _table_service_pb2.RemovePlayerRequest,
+        context: _aio.ServicerContext[_table_service_pb2.RemovePlayerRequest, _abc.Awaitable[_table_service_pb2.RemovePlayerResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.RemovePlayerResponse]:
+        """Frees a seat of a table that waits for players; its token is void at once. For the creator of the table: with the player
+        token, or else the API key, that created it (NOT_CREATOR). A removed player with a player token cannot come back
+        (NOT_INVITED).
+        """
+
+    @_abc_1.abstractmethod
+    def SendChat(
+        self,
+        request: _table_service_pb2.SendChatRequest,
+        context: _aio.ServicerContext[_table_service_pb2.SendChatRequest, _abc.Awaitable[_table_service_pb2.SendChatResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.SendChatResponse]:
+        """Sends a message for the token's seat, at any time. It changes nothing at the table: no revision, no move made stale."""
+
+    @_abc_1.abstractmethod
+    def ListChat(
+        self,
+        request: _table_service_pb2.ListChatRequest,
+        context: _aio.ServicerContext[_table_service_pb2.ListChatRequest, _abc.Awaitable[_table_service_pb2.ListChatResponse]],
+    ) -> _abc.Awaitable[_table_service_pb2.ListChatResponse]:
+        """The messages that the token's seat may read, or without a token those to the table: the last 200 of the table are kept."""
 
 def add_TableServiceServicer_to_server(servicer: TableServiceServicer, server: _aio.Server) -> None: ...

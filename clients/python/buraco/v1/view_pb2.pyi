@@ -61,19 +61,25 @@ class SeatView(_message.Message):
     SIDE_FIELD_NUMBER: _builtins.int
     HAND_COUNT_FIELD_NUMBER: _builtins.int
     PLAYER_NAME_FIELD_NUMBER: _builtins.int
+    PRESENT_FIELD_NUMBER: _builtins.int
     CLOCK_REMAINING_FIELD_NUMBER: _builtins.int
     RESERVE_REMAINING_FIELD_NUMBER: _builtins.int
     CONFIRMED_FIELD_NUMBER: _builtins.int
+    IS_BOT_FIELD_NUMBER: _builtins.int
     ABSENT_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     side: _builtins.int
     hand_count: _builtins.int
     player_name: _builtins.str
     """As in Table; empty while the seat is free, and without a table."""
+    present: _builtins.bool
+    """A stream is open with the seat's token, as far as this replica knows: it learns of others within some seconds."""
     confirmed: _builtins.bool
     """While the score of a deal is shown: the player has confirmed it."""
+    is_bot: _builtins.bool
+    """A bot plays the seat: it is kept for one, or one plays for the absent player."""
     absent: _builtins.bool
-    """The clock has finished the last turns of the seat (TableOptions.absent_after_turns)."""
+    """The player is absent (TableOptions.absent_after_turns, absent_after)."""
     @_builtins.property
     def clock_remaining(self) -> _duration_pb2.Duration:
         """Of the seat to move, at a table with a clock: what is left of its turn before the reserve is used."""
@@ -89,14 +95,16 @@ class SeatView(_message.Message):
         side: _builtins.int = ...,
         hand_count: _builtins.int = ...,
         player_name: _builtins.str = ...,
+        present: _builtins.bool = ...,
         clock_remaining: _duration_pb2.Duration | None = ...,
         reserve_remaining: _duration_pb2.Duration | None = ...,
         confirmed: _builtins.bool = ...,
+        is_bot: _builtins.bool = ...,
         absent: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["clock_remaining", b"clock_remaining", "reserve_remaining", b"reserve_remaining"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "clock_remaining", b"clock_remaining", "confirmed", b"confirmed", "hand_count", b"hand_count", "player_name", b"player_name", "reserve_remaining", b"reserve_remaining", "seat", b"seat", "side", b"side"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["absent", b"absent", "clock_remaining", b"clock_remaining", "confirmed", b"confirmed", "hand_count", b"hand_count", "is_bot", b"is_bot", "player_name", b"player_name", "present", b"present", "reserve_remaining", b"reserve_remaining", "seat", b"seat", "side", b"side"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -170,6 +178,7 @@ class View(_message.Message):
     RULE_SET_FIELD_NUMBER: _builtins.int
     STARTER_FIELD_NUMBER: _builtins.int
     CONFIRMATION_REMAINING_FIELD_NUMBER: _builtins.int
+    CREDIT_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     """Absent in the public view."""
     stock_count: _builtins.int
@@ -188,6 +197,10 @@ class View(_message.Message):
     """Unspecified while the deal runs, and if the end of the match cut it off."""
     starter: _builtins.int
     """The seat that starts this deal."""
+    credit: _builtins.int
+    """Credits that the seat's player can stake, as this table's last entry in the account left them; absent in the public view, and
+    for a seat without an account.
+    """
     @_builtins.property
     def hand(self) -> _containers.RepeatedScalarFieldContainer[_card_pb2.Card.ValueType]:
         """The seat's own cards, sorted. Empty in the public view."""
@@ -245,13 +258,19 @@ class View(_message.Message):
         rule_set: _rule_set_pb2.RuleSet | None = ...,
         starter: _builtins.int = ...,
         confirmation_remaining: _duration_pb2.Duration | None = ...,
+        credit: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "confirmation_remaining", b"confirmation_remaining", "match", b"match", "rule_set", b"rule_set", "seat", b"seat"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "_seat", b"_seat", "confirmation_remaining", b"confirmation_remaining", "credit", b"credit", "match", b"match", "rule_set", b"rule_set", "seat", b"seat"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "confirmation_remaining", b"confirmation_remaining", "ending", b"ending", "hand", b"hand", "locked_card", b"locked_card", "match", b"match", "must_meld", b"must_meld", "next_actions", b"next_actions", "opening_attempt", b"opening_attempt", "phase", b"phase", "pile", b"pile", "pile_count", b"pile_count", "pot_counts", b"pot_counts", "rule_set", b"rule_set", "seat", b"seat", "seat_to_move", b"seat_to_move", "seats", b"seats", "sides", b"sides", "starter", b"starter", "stock_count", b"stock_count", "turn_number", b"turn_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "_seat", b"_seat", "confirmation_remaining", b"confirmation_remaining", "credit", b"credit", "ending", b"ending", "hand", b"hand", "locked_card", b"locked_card", "match", b"match", "must_meld", b"must_meld", "next_actions", b"next_actions", "opening_attempt", b"opening_attempt", "phase", b"phase", "pile", b"pile", "pile_count", b"pile_count", "pot_counts", b"pot_counts", "rule_set", b"rule_set", "seat", b"seat", "seat_to_move", b"seat_to_move", "seats", b"seats", "sides", b"sides", "starter", b"starter", "stock_count", b"stock_count", "turn_number", b"turn_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__credit: _TypeAlias = _typing.Literal["credit"]  # noqa: Y015
+    _WhichOneofArgType__credit: _TypeAlias = _typing.Literal["_credit", b"_credit"]  # noqa: Y015
     _WhichOneofReturnType__seat: _TypeAlias = _typing.Literal["seat"]  # noqa: Y015
     _WhichOneofArgType__seat: _TypeAlias = _typing.Literal["_seat", b"_seat"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__credit) -> _WhichOneofReturnType__credit | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__seat) -> _WhichOneofReturnType__seat | None: ...
 
 Global___View: _TypeAlias = View  # noqa: Y015
