@@ -64,7 +64,15 @@ def compose(
     """Build the services. Nothing else in the program knows them all."""
     rules = RulesServicer(metrics)
     owned, ttl = settings.max_key_tables, settings.table_ttl
-    tables = Tables(store, protection.tokens, metrics, clock=clock, max_owned=owned, table_ttl=ttl)
+    tables = Tables(
+        store,
+        protection.tokens,
+        metrics,
+        clock=clock,
+        max_owned=owned,
+        max_player_tables=settings.player_tables,
+        table_ttl=ttl,
+    )
     feeds = Feeds(tables, heartbeat=settings.heartbeat, max_age=settings.max_stream_age)
     table = TableServicer(tables, feeds, protection.players)
     return Application(

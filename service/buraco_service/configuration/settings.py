@@ -143,6 +143,12 @@ class Settings:
     max_key_tables: Annotated[
         int, kinds.integer(1, 1_000_000), "Unfinished tables created with one API key, on all replicas together."
     ] = 1000
+    player_tables: Annotated[
+        int,
+        kinds.integer(0, 1_000),
+        "Tables that one player may have waiting, created with a player token instead of an API key; 0: none.",
+        "20 (`0` in production mode)",
+    ] = 20
     trusted_proxies: Annotated[
         int, kinds.integer(0, 16), "Proxies in front that add to `x-forwarded-for`; 0: it is ignored."
     ] = 0

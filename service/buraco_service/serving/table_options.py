@@ -8,14 +8,16 @@ from google.protobuf.duration_pb2 import Duration
 
 from buraco.v1 import table_pb2
 from buraco_codec.fields import has_unknown_fields
+from buraco_service.access.player_tokens import is_player_id
 from buraco_service.requests import RequestProblems
-from buraco_service.tables.state import TableOptions
+from buraco_service.tables.state import TableAccess, TableOptions
 
 MIN_TURN_TIME: Final = 5.0
 MAX_TURN_TIME: Final = 86_400.0
 MAX_CONFIRMATION_TIME: Final = 600.0
 MAX_ABSENT_AFTER_TURNS: Final = 100
 DEFAULT_ABSENT_AFTER_TURNS: Final = 3
+MAX_PLAYER_IDS: Final = 64
 _WITHOUT_CLOCK: Final = "only with a turn_time"
 
 
@@ -31,12 +33,36 @@ def read_options(options: table_pb2.TableOptions, problems: RequestProblems) -> 
     )
     known = options.absence in (table_pb2.ABSENCE_POLICY_UNSPECIFIED, table_pb2.ABSENCE_POLICY_WAIT)
     problems.check(("options", "absence"), known, "no policy")
+    access, player_ids = _read_access(options, problems)
     if not options.HasField("turn_time") or turn_time == 0:
         problems.check(("options", "reserve_time"), not reserve_time, _WITHOUT_CLOCK)
         problems.check(("options", "absent_after_turns"), not absent_after, _WITHOUT_CLOCK)
         problems.check(("options", "absence"), not options.absence, _WITHOUT_CLOCK)
-        return TableOptions(confirmation_time=confirmation_time)
-    return TableOptions(turn_time, reserve_time, confirmation_time, absent_after or DEFAULT_ABSENT_AFTER_TURNS)
+        return TableOptions(confirmation_time=confirmation_time, access=access, player_ids=player_ids)
+    return TableOptions(
+        turn_time,
+        reserve_time,
+        confirmation_time,
+        absent_after or DEFAULT_ABSENT_AFTER_TURNS,
+        access=access,
+        player_ids=player_ids,
+    )
+
+
+def _read_access(options: table_pb2.TableOptions, problems: RequestProblems) -> tuple[TableAccess, tuple[str, ...]]:
+    """Return who may join; add a problem for what cannot be."""
+    known = int(options.access) in (0, *TableAccess)
+    problems.check(("options", "access"), known, "no access")
+    access = TableAccess(int(options.access) or TableAccess.PUBLIC) if known else TableAccess.PUBLIC
+    player_ids = tuple(dict.fromkeys(options.player_ids))
+    path = ("options", "player_ids")
+    if access is TableAccess.PLAYERS:
+        problems.check(path, 1 <= len(player_ids) <= MAX_PLAYER_IDS, f"1 to {MAX_PLAYER_IDS} players")
+        for index, player_id in enumerate(player_ids[:MAX_PLAYER_IDS]):
+            problems.check((*path, index), is_player_id(player_id), "no id of a player")
+    else:
+        problems.check(path, not player_ids, "only with access PLAYERS")
+    return access, player_ids
 
 
 def _read_time(name: str, given: Duration, least: float, most: float, problems: RequestProblems) -> float:

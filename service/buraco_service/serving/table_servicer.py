@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import grpc.aio
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -13,7 +13,7 @@ from buraco.v1 import table_service_pb2_grpc
 from buraco_codec.cards import cards_from_pb
 from buraco_codec.moves import move_bytes, moves_from_pb
 from buraco_codec.wire import Fields
-from buraco_rules import SEED_BYTES, Move
+from buraco_rules import SEED_BYTES, Move, RuleSet
 from buraco_service import errors
 from buraco_service.access.admission import current_caller
 from buraco_service.access.player_tokens import Player, PlayerTokenMissing, PlayerTokens
@@ -34,11 +34,14 @@ from buraco_service.serving.table_options import read_options
 from buraco_service.tables import deadlines
 from buraco_service.tables.arranging import meld_to_extend
 from buraco_service.tables.changes import verify_seat
+from buraco_service.tables.creators import Owner, creator_of, owner_of
 from buraco_service.tables.ending import Endings
 from buraco_service.tables.feed import Feeds
-from buraco_service.tables.players import list_tables_of
+from buraco_service.tables.finding import Wanted, find_tables
+from buraco_service.tables.invitations import normalise_code
+from buraco_service.tables.quick_join import QuickJoins, QuickPlayer
 from buraco_service.tables.rematch import Rematches
-from buraco_service.tables.state import TableState
+from buraco_service.tables.state import Seat, TableAccess, TableOptions, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables
 
@@ -50,6 +53,8 @@ _LEGAL_MOVES: Final = Fields(pb.TableServiceListLegalMovesResponse)
 MAX_ENTROPY_BYTES: Final = 64
 MAX_TARGET: Final = 1_000_000
 MAX_STAKE: Final = 10**12
+MAX_SEATS: Final = 4
+MAX_CODE_LENGTH: Final = 64
 MAX_PAGE: Final = 200
 DEFAULT_PAGE: Final = 50
 MAX_RECORDS: Final = 50
@@ -66,32 +71,65 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         self._players = players
         self._endings = Endings(tables)
         self._rematches = Rematches(tables)
+        self._quick_joins = QuickJoins(tables)
 
     async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
         """See the contract."""
         problems = RequestProblems()
-        rules = read_rule_set(request, problems)
-        problems.check("seats", request.seats in (2, 4), f"2 or 4, not {request.seats}")
-        problems.check("target_score", request.target_score <= MAX_TARGET, f"at most {MAX_TARGET}")
-        problems.check("stake", request.stake <= MAX_STAKE, f"at most {MAX_STAKE}")
+        opening = _read_opening(request, problems)
         given = request.HasField("seed")
         problems.check("seed", not given or len(request.seed) == SEED_BYTES, f"{SEED_BYTES} bytes")
         request_id = read_request_id(request.request_id, problems)
-        options = read_options(request.options, problems)
-        if rules is None or problems:
+        if opening is None or problems:
             raise problems.error()
-        target = rules.usual_targets[0] if rules.usual_targets else 0
         return await self._tables.create(
-            rules,
+            opening.rules,
             request.seats,
-            target_score=request.target_score if request.HasField("target_score") else target,
+            target_score=opening.target_score,
             stake=request.stake,
             master_seed=request.seed if given else secrets.token_bytes(SEED_BYTES),
             seeded_by_creator=given,
             request_id=request_id,
-            owner=current_caller(),
-            options=options,
+            owner=self._owner(self._player(context)),
+            options=opening.options,
         )
+
+    async def QuickJoin(self, request: pb.QuickJoinRequest, context: Context) -> pb.QuickJoinResponse:
+        """See the contract."""
+        problems = RequestProblems()
+        opening = _read_opening(request, problems)
+        player = self._player(context)
+        name = _read_own_name(request.player_name, player, problems)
+        _check_entropy(request.entropy, problems)
+        request_id = read_request_id(request.request_id, problems)
+        if opening is not None and opening.options.access is not TableAccess.PUBLIC:
+            problems.add(("options", "access"), "only tables that everybody may join")
+        if opening is None or problems:
+            raise problems.error()
+        now = self._tables.clock()
+        wanted = TableValue(
+            id="",
+            rules=opening.rules,
+            seats=(Seat(),) * request.seats,
+            target_score=opening.target_score,
+            stake=request.stake,
+            created_at=now,
+            updated_at=now,
+            master_seed=secrets.token_bytes(SEED_BYTES),
+            seeded_by_creator=False,
+            request_ids_bound_since=1,
+            options=opening.options,
+        )
+        seeker = QuickPlayer(name, request.entropy, "" if player is None else player.id)
+        return await self._quick_joins.quick_join(wanted, seeker, request_id, self._owner(player), current_caller())
+
+    async def RemovePlayer(self, request: pb.RemovePlayerRequest, context: Context) -> pb.RemovePlayerResponse:
+        """See the contract."""
+        table_id, request_id = _read_ids(request, RequestProblems())
+        player = self._player(context)
+        creator = creator_of("" if player is None else player.id, current_caller())
+        answer = await self._tables.remove_player(table_id, request.seat, creator, request_id)
+        return pb.RemovePlayerResponse.FromString(answer)
 
     async def GetTable(self, request: pb.GetTableRequest, context: Context) -> pb.GetTableResponse:
         """See the contract."""
@@ -105,35 +143,39 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         after = request.page_token
         problems.check("page_token", not after or is_table_id(after), "the token of the page before")
         problems.check("state", int(request.state) in (0, *TableState), "no state of a table")
+        problems.check("access", int(request.access) in (0, *TableAccess), "no access of a table")
+        problems.check("free_seats", request.free_seats <= MAX_SEATS, f"at most {MAX_SEATS}")
         problems.raise_if_any()
-        state = TableState(int(request.state)) if request.state else None
-        if request.mine:
-            player = self._player(context)
-            if player is None:
-                raise PlayerTokenMissing
-            mine, after = await list_tables_of(self._repository.store, player.id, state, size, after)
-            return pb.ListTablesResponse(tables=map(table_to_pb, mine), next_page_token=after)
-        found = await self._repository.list_tables(state, size + 1, after or None)
-        page = found[:size]
-        return pb.ListTablesResponse(
-            tables=[table_to_pb(table) for table in page],
-            next_page_token=page[-1].id if len(found) > size else "",
+        player = self._player(context) if request.mine else None
+        if request.mine and player is None:
+            raise PlayerTokenMissing
+        wanted = Wanted(
+            state=TableState(int(request.state)) if request.state else None,
+            rule_set_id=request.rule_set_id,
+            free_seats=request.free_seats,
+            access=TableAccess(int(request.access)) if request.access else None,
+            min_stake=request.min_stake,
+            max_stake=request.max_stake if request.HasField("max_stake") else None,
+            updated_after=_seconds(request.updated_after) if request.HasField("updated_after") else None,
+            player_id="" if player is None else player.id,
         )
+        found, after = await find_tables(self._repository.store.list_tables, wanted, size, after)
+        return pb.ListTablesResponse(tables=map(table_to_pb, found), next_page_token=after)
 
     async def JoinTable(self, request: pb.JoinTableRequest, context: Context) -> pb.JoinTableResponse:
         """See the contract."""
         problems = RequestProblems()
         player = self._player(context)
-        if request.player_name or player is None:
-            name = _read_name("player_name", request.player_name, problems)
-        else:
-            # Without a name that can be shown the player may still come back to a seat.
-            name = _read_name("player_name", player.name, RequestProblems())
+        name = _read_own_name(request.player_name, player, problems)
+        code = normalise_code(request.invitation_code)
+        problems.check("invitation_code", len(code) <= MAX_CODE_LENGTH, f"at most {MAX_CODE_LENGTH} characters")
         _check_entropy(request.entropy, problems)
         table_id, request_id = _read_ids(request, problems)
         seat = request.seat if request.HasField("seat") else None
         player_id = "" if player is None else player.id
-        return await self._tables.join(table_id, seat, name, request.entropy, request_id, current_caller(), player_id)
+        return await self._tables.join(
+            table_id, seat, name, request.entropy, request_id, current_caller(), player_id, code
+        )
 
     async def SignInAsGuest(self, request: pb.SignInAsGuestRequest, context: Context) -> pb.SignInAsGuestResponse:
         """See the contract."""
@@ -292,7 +334,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         _check_entropy(request.entropy, problems)
         table_id, request_id = _read_ids(request, problems)
         claims = self._seat_claims(context)
-        return await self._rematches.rematch(table_id, claims, request.entropy, request_id, current_caller())
+        owner = Owner(current_caller())
+        return await self._rematches.rematch(table_id, claims, request.entropy, request_id, owner)
 
     def _claims(self, context: Context) -> SeatClaims | None:
         """Return the claims of the caller's token; None without a token."""
@@ -306,9 +349,48 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             raise errors.token_missing()
         return claims
 
+    def _owner(self, player: Player | None) -> Owner:
+        """Return for whom a call opens a table."""
+        player_id = "" if player is None else player.id
+        return owner_of(player_id, current_caller(), players_may=self._tables.max_player_tables > 0)
+
     def _player(self, context: Context) -> Player | None:
         """Return the player of the caller's player token; None without a token."""
         return self._players.read_bearer(_metadata(context), self._tables.clock())
+
+
+class _Opening(NamedTuple):
+    """How a table is to be opened."""
+
+    rules: RuleSet
+    target_score: int
+    options: TableOptions
+
+
+def _read_opening(request: Any, problems: RequestProblems) -> _Opening | None:
+    """Return what a CreateTable or QuickJoin asks for; add a problem for what cannot be, None without rules."""
+    rules = read_rule_set(request, problems)
+    problems.check("seats", request.seats in (2, 4), f"2 or 4, not {request.seats}")
+    problems.check("target_score", request.target_score <= MAX_TARGET, f"at most {MAX_TARGET}")
+    problems.check("stake", request.stake <= MAX_STAKE, f"at most {MAX_STAKE}")
+    options = read_options(request.options, problems)
+    if rules is None:
+        return None
+    usual = rules.usual_targets[0] if rules.usual_targets else 0
+    return _Opening(rules, request.target_score if request.HasField("target_score") else usual, options)
+
+
+def _read_own_name(sent: str, player: Player | None, problems: RequestProblems) -> str:
+    """Return the name that a player sent, or else that of the player token: without one that can be shown the player
+    may still come back to a seat.
+    """
+    if sent or player is None:
+        return _read_name("player_name", sent, problems)
+    return _read_name("player_name", player.name, RequestProblems())
+
+
+def _seconds(time: Timestamp) -> float:
+    return time.seconds + time.nanos / 1e9
 
 
 def _metadata(context: Context) -> Any:

@@ -13,6 +13,7 @@ _BOUND: Final = b"\0"
 _FINGERPRINT_BYTES: Final = 16
 _HEAD_BYTES: Final = len(_BOUND) + _FINGERPRINT_BYTES
 _TABLE_ID: Final = b"buraco.v1 table "
+_QUICK_JOIN_ID: Final = b"buraco.v1 quick join "
 _REMATCH_ID: Final = b"buraco.v1 rematch "
 _REMATCH_TOKEN: Final = b"buraco.v1 rematch token "
 
@@ -56,6 +57,11 @@ def is_bound(stored: bytes) -> bool:
 def derive_table_id(request_id: str) -> str:
     """Return the id of the table that a request creates. A repeat of the request finds the table by it."""
     return _derive_id(_TABLE_ID, request_id)
+
+
+def derive_quick_join_table_id(request_id: str) -> str:
+    """Return the id of the table that a QuickJoin creates if no other fits."""
+    return _derive_id(_QUICK_JOIN_ID, request_id)
 
 
 def derive_rematch_id(table_id: str) -> str:

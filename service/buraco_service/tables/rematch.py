@@ -14,6 +14,7 @@ from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.stores.base import TableExists, TableNotFound
 from buraco_service.tables import changes
 from buraco_service.tables.changes import Change, verify_seat
+from buraco_service.tables.creators import Owner
 from buraco_service.tables.entries import Entry
 from buraco_service.tables.idempotency import Request, derive_rematch_id, derive_rematch_token_id
 from buraco_service.tables.state import Seat, TableState, TableValue
@@ -31,7 +32,7 @@ class Rematches:
         self._tables = tables
 
     async def rematch(
-        self, table_id: str, claims: SeatClaims, entropy: bytes, request_id: str, owner: str | None
+        self, table_id: str, claims: SeatClaims, entropy: bytes, request_id: str, owner: Owner
     ) -> pb.RematchResponse:
         """Take the token's seat at the table for the rematch, opened for `owner` if it is not there yet.
 
@@ -76,7 +77,7 @@ class Rematches:
             table=table,
         )
 
-    async def _open(self, former: TableValue, rematch_id: str, now: float, owner: str | None) -> None:
+    async def _open(self, former: TableValue, rematch_id: str, now: float, owner: Owner) -> None:
         """Create the table for the rematch unless it is there. Raise LIMIT_REACHED for an owner of too many tables."""
         repository = self._tables.repository
         try:
@@ -85,7 +86,7 @@ class Rematches:
             await self._tables.check_owned(owner)
             # Another player may come first.
             with contextlib.suppress(TableExists):
-                await repository.create(rematch_of(former, rematch_id, now), None, b"", owner)
+                await repository.create(rematch_of(former, rematch_id, now), None, b"", owner.name)
 
 
 def rematch_of(former: TableValue, rematch_id: str, now: float) -> TableValue:
@@ -104,4 +105,6 @@ def rematch_of(former: TableValue, rematch_id: str, now: float) -> TableValue:
         request_ids_bound_since=1,
         options=former.options,
         first_starter=starter,
+        invitation_code=former.invitation_code,
+        creator=former.creator,
     )

@@ -30,7 +30,7 @@ from buraco_service.tables.entries import Entry, make_entry, parse_entry, serial
 from buraco_service.tables.idempotency import Request
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import make_record
-from buraco_service.tables.state import TableState, TableValue
+from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import parse_table, serialise_table
 from buraco_service.tables.timing import keep_time
 from buraco_service.tables.views import table_view_bytes
@@ -96,13 +96,6 @@ class TableRepository:
             return table_view_bytes(table, seat, self._recent.clock(), moves)
 
         return self._recent.view(table, seat, make) if table.timing is None else make()
-
-    async def list_tables(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
-        """Return the first `limit` tables, in one state or any, whose id sorts behind `after`."""
-        status = None if state is None else state.status
-        return [
-            parse_table(stored.state, stored.revision) for stored in await self.store.list_tables(status, limit, after)
-        ]
 
     def recent_entries(self, table_id: str, after_revision: int) -> list[Entry]:
         """Return the cached changes that follow a revision without a gap; perhaps none."""

@@ -22,6 +22,16 @@ class TableState(IntEnum):
 _STATUSES: Final = {state: state.name.lower() for state in TableState}
 
 
+class TableAccess(IntEnum):
+    """Who may take a seat; the numbers are those of `buraco.v1.TableAccess`."""
+
+    PUBLIC = 1
+    INVITATION = 2
+    """Who has the table's code."""
+    PLAYERS = 3
+    """Those whom the creator named."""
+
+
 class MatchEnd(IntEnum):
     """How a match came to its end; the numbers are those of `buraco.v1.MatchEnd`."""
 
@@ -70,6 +80,9 @@ class TableOptions(NamedTuple):
     """How long the score of a deal is shown, unless all players confirm it before."""
     absent_after_turns: int = 0
     """Turns in a row that the clock finishes, after which a seat is absent."""
+    access: TableAccess = TableAccess.PUBLIC
+    player_ids: tuple[str, ...] = ()
+    """Who may take a seat, with access PLAYERS."""
 
     @property
     def is_timed(self) -> bool:
@@ -131,6 +144,12 @@ class TableValue(NamedTuple):
     """Open ones, in the order in which they were made."""
     how: MatchEnd = MatchEnd.PLAYED
     """How the result came about."""
+    invitation_code: str = ""
+    """What players need to join, with access INVITATION."""
+    creator: str = ""
+    """"player:" and the player's id, or "key:" and the name of the API key; empty if neither is known."""
+    removed_player_ids: tuple[str, ...] = ()
+    """Players whom the creator has removed."""
 
     def advanced(self, now: float, *, seats: tuple[Seat, ...] | None = None, deal: Deal | None = None) -> "TableValue":
         """Return the table at the next revision. Its time never runs backwards, even if the clocks of replicas differ.
@@ -159,7 +178,15 @@ class TableValue(NamedTuple):
             self.first_starter,
             self.offers,
             self.how,
+            self.invitation_code,
+            self.creator,
+            self.removed_player_ids,
         )
+
+    @property
+    def free_seats(self) -> list[int]:
+        """Return the seats that a player could take."""
+        return [number for number, seat in enumerate(self.seats) if not seat.token_id]
 
     @property
     def entropies(self) -> tuple[bytes, ...]:

@@ -13,6 +13,7 @@ from buraco_codec.snapshots import match_to_pb, snapshot_bytes
 from buraco_codec.wire import Fields
 from buraco_rules import MatchResult, RuleSet, commitment
 from buraco_service import errors
+from buraco_service.tables.creators import creator_player_id
 from buraco_service.tables.idempotency import derive_rematch_id
 from buraco_service.tables.state import MatchEnd, Offer, OfferKind, Seat, TableOptions, TableState, TableValue
 from buraco_service.tables.stored_timing import (
@@ -47,6 +48,9 @@ def serialise_table(table: TableValue) -> bytes:
             table.request_ids_bound_since,
             table.options,
             table.first_starter,
+            table.invitation_code,
+            table.creator,
+            table.removed_player_ids,
         ),
         _TABLE.updated_at(to_timestamp(table.updated_at).SerializeToString()),
         _TABLE.state(table.state),
@@ -77,6 +81,9 @@ def _settled_fields(
     request_ids_bound_since: int,
     options: TableOptions,
     first_starter: int,
+    invitation_code: str,
+    creator: str,
+    removed_player_ids: tuple[str, ...],
 ) -> bytes:
     """Return the fields of a StoredTable that moves do not change."""
     return table_pb2.StoredTable(
@@ -101,6 +108,9 @@ def _settled_fields(
         request_ids_bound_since=request_ids_bound_since,
         options=options_to_pb(options),
         first_starter=None if first_starter < 0 else first_starter,
+        invitation_code=invitation_code,
+        creator=creator,
+        removed_player_ids=removed_player_ids,
     ).SerializeToString()
 
 
@@ -146,6 +156,9 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             offers=tuple([Offer(offer.seat, OfferKind(offer.kind)) for offer in message.offers]),
             # An earlier version kept only matches that were played.
             how=MatchEnd(message.result.how),
+            invitation_code=message.invitation_code,
+            creator=message.creator,
+            removed_player_ids=tuple(message.removed_player_ids),
         )
     except (DecodeError, ValueError) as error:
         raise CorruptTable("the stored bytes are no table") from error
@@ -170,6 +183,7 @@ def table_to_pb(table: TableValue) -> table_pb2.Table:
         commitment=commitment(table.server_seed(deal_number)),
         seeded_by_creator=table.seeded_by_creator,
         offers=_offers_to_pb(table.offers),
+        creator_player_id=creator_player_id(table.creator),
     )
     if table.deal is not None:
         message.match.CopyFrom(match_to_pb(table.deal.match))

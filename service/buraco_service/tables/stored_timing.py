@@ -6,14 +6,16 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from buraco.v1 import table_pb2
 from buraco_codec.scores import score_to_pb
 from buraco_rules import score_deal
-from buraco_service.tables.state import NO_OPTIONS, SeatTiming, TableOptions, TableValue, Timing
+from buraco_service.tables.state import NO_OPTIONS, SeatTiming, TableAccess, TableOptions, TableValue, Timing
 
 
 def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
     """Return options as a message; None if nothing was chosen."""
     if options == NO_OPTIONS:
         return None
-    message = table_pb2.TableOptions(absent_after_turns=options.absent_after_turns)
+    message = table_pb2.TableOptions(absent_after_turns=options.absent_after_turns, player_ids=options.player_ids)
+    if options.access is not TableAccess.PUBLIC:
+        message.access = table_pb2.TableAccess.ValueType(options.access)
     if options.turn_time:
         message.turn_time.CopyFrom(to_duration(options.turn_time))
         message.absence = table_pb2.ABSENCE_POLICY_WAIT
@@ -31,6 +33,8 @@ def options_from_pb(message: table_pb2.TableOptions) -> TableOptions:
         reserve_time=_seconds(message.reserve_time),
         confirmation_time=_seconds(message.confirmation_time),
         absent_after_turns=message.absent_after_turns,
+        access=TableAccess(message.access or TableAccess.PUBLIC),
+        player_ids=tuple(message.player_ids),
     )
 
 

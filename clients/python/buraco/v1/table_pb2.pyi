@@ -620,6 +620,9 @@ class StoredTable(_message.Message):
     TIMING_FIELD_NUMBER: _builtins.int
     OFFERS_FIELD_NUMBER: _builtins.int
     FIRST_STARTER_FIELD_NUMBER: _builtins.int
+    INVITATION_CODE_FIELD_NUMBER: _builtins.int
+    CREATOR_FIELD_NUMBER: _builtins.int
+    REMOVED_PLAYER_IDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     seat_count: _builtins.int
     target_score: _builtins.int
@@ -636,6 +639,10 @@ class StoredTable(_message.Message):
     """The first revision by a version that binds request ids to their requests: 1, unless an earlier version created the table."""
     first_starter: _builtins.int
     """The seat that starts the first deal; absent where the seed chooses it."""
+    invitation_code: _builtins.str
+    """Only with access INVITATION."""
+    creator: _builtins.str
+    """Who created the table: "player:" and the player's id, or "key:" and the name of the API key; empty if neither is known."""
     @_builtins.property
     def rule_set(self) -> _rule_set_pb2.RuleSet: ...
     @_builtins.property
@@ -660,6 +667,10 @@ class StoredTable(_message.Message):
 
     @_builtins.property
     def offers(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.Offer]: ...
+    @_builtins.property
+    def removed_player_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Players whom the creator has removed, the last 64."""
+
     def __init__(
         self,
         *,
@@ -683,10 +694,13 @@ class StoredTable(_message.Message):
         timing: Global___StoredTiming | None = ...,
         offers: _abc.Iterable[_event_pb2.Offer] | None = ...,
         first_starter: _builtins.int | None = ...,
+        invitation_code: _builtins.str = ...,
+        creator: _builtins.str = ...,
+        removed_player_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter", "created_at", b"created_at", "first_starter", b"first_starter", "options", b"options", "result", b"result", "rule_set", b"rule_set", "snapshot", b"snapshot", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter", "created_at", b"created_at", "deal_revision", b"deal_revision", "first_starter", b"first_starter", "id", b"id", "master_seed", b"master_seed", "offers", b"offers", "options", b"options", "request_ids_bound_since", b"request_ids_bound_since", "result", b"result", "reversals", b"reversals", "rule_set", b"rule_set", "seat_count", b"seat_count", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "snapshot", b"snapshot", "stake", b"stake", "state", b"state", "target_score", b"target_score", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter", "created_at", b"created_at", "creator", b"creator", "deal_revision", b"deal_revision", "first_starter", b"first_starter", "id", b"id", "invitation_code", b"invitation_code", "master_seed", b"master_seed", "offers", b"offers", "options", b"options", "removed_player_ids", b"removed_player_ids", "request_ids_bound_since", b"request_ids_bound_since", "result", b"result", "reversals", b"reversals", "rule_set", b"rule_set", "seat_count", b"seat_count", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "snapshot", b"snapshot", "stake", b"stake", "state", b"state", "target_score", b"target_score", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__first_starter: _TypeAlias = _typing.Literal["first_starter"]  # noqa: Y015
     _WhichOneofArgType__first_starter: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter"]  # noqa: Y015
@@ -817,6 +831,31 @@ class StoredEntry(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StoredEntry: _TypeAlias = StoredEntry  # noqa: Y015
+
+@_typing.final
+class StoredQuickJoin(_message.Message):
+    """What a store keeps of a QuickJoin, so that a repeat finds the seat that the first one took: the table that was chosen."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    revision: _builtins.int
+    """The only revision at which the seat may be taken; 0 = the table is one that the QuickJoin itself creates."""
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["revision", b"revision", "table_id", b"table_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredQuickJoin: _TypeAlias = StoredQuickJoin  # noqa: Y015
 
 @_typing.final
 class StoredJoin(_message.Message):
