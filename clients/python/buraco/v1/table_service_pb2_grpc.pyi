@@ -26,16 +26,18 @@ class TableServiceStub:
                            a deal: 256, and 16 more for every turn begun; everything else may still be played);
                            AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
                            ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-                           a rematch)
+                           a rematch);
+                           CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
       UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
                            PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
-      PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
+      PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; SPECTATORS_NOT_ALLOWED: the call needs
+                           the token of a seat of this table
       RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
-                           request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
-                           `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
+                           request_rate, key_tables, chat_rate, message_bytes, message_timeout, unsent_messages,
+                           peer_unsent_messages) and `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
       UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
                            while a new version is rolled out; try another
       INTERNAL             INTERNAL, with the id under which the service logged the cause
@@ -148,9 +150,13 @@ class TableServiceStub:
     (NOT_INVITED).
     """
     SendChat: _aio.UnaryUnaryMultiCallable[_table_service_pb2.SendChatRequest, _table_service_pb2.SendChatResponse]
-    """Sends a message for the token's seat, at any time. It changes nothing at the table: no revision, no move made stale."""
+    """Sends a message for the token's seat, at any time: at most 5 in 10 seconds (LIMIT_REACHED, chat_rate). It changes nothing at the
+    table: no revision, no move made stale. Its request id counts among the messages that are kept, apart from those of changes.
+    """
     ListChat: _aio.UnaryUnaryMultiCallable[_table_service_pb2.ListChatRequest, _table_service_pb2.ListChatResponse]
-    """The messages that the token's seat may read, or without a token those to the table: the last 200 of the table are kept."""
+    """The messages that the token's holder may read, or without a token those to the table: the last 200 of the table are kept. Of a
+    stream that resumes `after_message` the same ones come.
+    """
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
@@ -166,16 +172,18 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
                            a deal: 256, and 16 more for every turn begun; everything else may still be played);
                            AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
                            ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-                           a rematch)
+                           a rematch);
+                           CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
       UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
                            PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
-      PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
+      PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; SPECTATORS_NOT_ALLOWED: the call needs
+                           the token of a seat of this table
       RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
-                           request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
-                           `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
+                           request_rate, key_tables, chat_rate, message_bytes, message_timeout, unsent_messages,
+                           peer_unsent_messages) and `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
       UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
                            while a new version is rolled out; try another
       INTERNAL             INTERNAL, with the id under which the service logged the cause
@@ -424,7 +432,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.SendChatRequest,
         context: _aio.ServicerContext[_table_service_pb2.SendChatRequest, _abc.Awaitable[_table_service_pb2.SendChatResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.SendChatResponse]:
-        """Sends a message for the token's seat, at any time. It changes nothing at the table: no revision, no move made stale."""
+        """Sends a message for the token's seat, at any time: at most 5 in 10 seconds (LIMIT_REACHED, chat_rate). It changes nothing at the
+        table: no revision, no move made stale. Its request id counts among the messages that are kept, apart from those of changes.
+        """
 
     @_abc_1.abstractmethod
     def ListChat(
@@ -432,6 +442,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.ListChatRequest,
         context: _aio.ServicerContext[_table_service_pb2.ListChatRequest, _abc.Awaitable[_table_service_pb2.ListChatResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.ListChatResponse]:
-        """The messages that the token's seat may read, or without a token those to the table: the last 200 of the table are kept."""
+        """The messages that the token's holder may read, or without a token those to the table: the last 200 of the table are kept. Of a
+        stream that resumes `after_message` the same ones come.
+        """
 
 def add_TableServiceServicer_to_server(servicer: TableServiceServicer, server: _aio.Server) -> None: ...
