@@ -226,7 +226,11 @@ async def test_creates_while_postgres_is_migrated(postgres_server: PostgresServe
 
     async def apply() -> None:
         await going.wait()
-        assert await apply_migrations(owner, load_migrations()) == ["0002_requests_of_creates", "0003_due_tables"]
+        assert await apply_migrations(owner, load_migrations()) == [
+            "0002_requests_of_creates",
+            "0003_due_tables",
+            "0004_messages",
+        ]
         done.set()
 
     async with asyncio.TaskGroup() as group:

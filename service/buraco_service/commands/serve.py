@@ -34,7 +34,8 @@ from buraco_service.stores.urls import open_store
 from buraco_service.tables.counting import count_tables
 from buraco_service.tables.deadlines import Deadlines
 from buraco_service.tables.expiry import expire_tables
-from buraco_service.tables.feed import Feeds
+from buraco_service.tables.feeds import Feeds
+from buraco_service.tables.state import ChatMode
 from buraco_service.tables.tables import Tables
 from buraco_service.workers.link import WorkerLink
 from buraco_service.workers.stop_signals import handle_stop_signals, ignore_stop_signals
@@ -74,7 +75,7 @@ def compose(
         table_ttl=ttl,
     )
     feeds = Feeds(tables, heartbeat=settings.heartbeat, max_age=settings.max_stream_age)
-    table = TableServicer(tables, feeds, protection.players)
+    table = TableServicer(tables, feeds, protection.players, chat=ChatMode[settings.chat.upper()])
     return Application(
         services={
             "buraco.v1.RulesService": partial(rules_service_pb2_grpc.add_RulesServiceServicer_to_server, rules),

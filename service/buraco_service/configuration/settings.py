@@ -105,6 +105,11 @@ class Settings:
     guest_token_ttl: Annotated[
         float, kinds.seconds(60, 31_536_000), "Lifetime of a guest's player token.", "2592000 (30 days)"
     ] = 2_592_000.0
+    chat: Annotated[
+        Literal["all", "phrases", "off"],
+        kinds.choice("all", "phrases", "off"),
+        "What players may send to each other at most, whatever a table allows: `phrases` are those of the frontends.",
+    ] = "all"
     heartbeat: Annotated[float, kinds.seconds(0.1, 300), "Silence on a watch after which a heartbeat is sent."] = 15.0
     drain_grace: Annotated[
         float, kinds.seconds(0, 600), "Time that running calls get to finish when the server stops."

@@ -97,6 +97,7 @@ class Metrics:
         self._table_count = gauge(STORED_TABLES, text, "state")
         text = "Turns that the clock ended, and deals that it dealt because a score was not confirmed."
         self._due = counter("buraco_due_total", text, "kind")
+        self._messages = counter("buraco_chat_messages_total", "Chat messages that were sent.", "kind")
         self._refusals = counter("buraco_refusals_total", "Calls refused, by reason and limit.", "reason", "limit")
         self._unsent = gauge("buraco_unsent_messages", "Calls open now whose message has not arrived.")
         self._watches = gauge("buraco_watches", "Streams that watch or play a table now.")
@@ -166,6 +167,10 @@ class Metrics:
     def count_due(self, kind: Literal["turn", "confirmation"]) -> None:
         """Count what was due at a table and was carried out here."""
         self._due.add(kind)
+
+    def count_message(self, kind: Literal["text", "phrase"]) -> None:
+        """Count a chat message that was sent."""
+        self._messages.add(kind)
 
     def set_stored_tables(self, counts: Mapping[str, int]) -> None:
         """Set how many tables of each state the store holds now; an empty mapping removes all series, as not known."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from enum import IntEnum
+from typing import Final, TypeVar
 
 from google.protobuf.duration_pb2 import Duration
 
@@ -10,20 +11,51 @@ from buraco.v1 import table_pb2
 from buraco_codec.fields import has_unknown_fields
 from buraco_service.access.player_tokens import is_player_id
 from buraco_service.requests import RequestProblems
-from buraco_service.tables.state import TableAccess, TableOptions
+from buraco_service.tables.state import ChatMode, SpectatorPolicy, TableAccess, TableOptions
 
 MIN_TURN_TIME: Final = 5.0
 MAX_TURN_TIME: Final = 86_400.0
 MAX_CONFIRMATION_TIME: Final = 600.0
 MAX_ABSENT_AFTER_TURNS: Final = 100
+MAX_SPECTATOR_DELAY: Final = 3600
 DEFAULT_ABSENT_AFTER_TURNS: Final = 3
 MAX_PLAYER_IDS: Final = 64
+_Choice = TypeVar("_Choice", bound=IntEnum)
 _WITHOUT_CLOCK: Final = "only with a turn_time"
 
 
 def read_options(options: table_pb2.TableOptions, problems: RequestProblems) -> TableOptions:
     """Return what a creator chose; add a problem for each option that cannot be."""
     problems.check("options", not has_unknown_fields(options), "asks for what this version does not know")
+    times = _read_times(options, problems)
+    delay = _read_delay(options, problems)
+    return times._replace(
+        spectators=_read_choice("spectators", options.spectators, SpectatorPolicy, SpectatorPolicy.ALLOWED, problems),
+        spectator_delay=delay,
+        chat=_read_choice("chat", options.chat, ChatMode, ChatMode.ALL, problems),
+    )
+
+
+def _read_delay(options: table_pb2.TableOptions, problems: RequestProblems) -> float:
+    """Return by how many seconds spectators lag."""
+    given = options.spectator_delay
+    delay = given.seconds + given.nanos / 1e9
+    bounds = f"0 to {MAX_SPECTATOR_DELAY} whole seconds"
+    problems.check(("options", "spectator_delay"), given.nanos == 0 and 0 <= delay <= MAX_SPECTATOR_DELAY, bounds)
+    if delay and options.spectators == table_pb2.SPECTATOR_POLICY_NONE:
+        problems.add(("options", "spectator_delay"), "only where spectators are allowed")
+    return delay
+
+
+def _read_choice(name: str, given: int, choices: type[_Choice], default: _Choice, problems: RequestProblems) -> _Choice:
+    """Return the choice with this number, 0 being the default; add a problem if there is none."""
+    known = given in (0, *choices)
+    problems.check(("options", name), known, f"no value of {name}")
+    return choices(given) if given and known else default
+
+
+def _read_times(options: table_pb2.TableOptions, problems: RequestProblems) -> TableOptions:
+    """Return what a creator chose of the clock."""
     turn_time = _read_time("turn_time", options.turn_time, MIN_TURN_TIME, MAX_TURN_TIME, problems)
     reserve_time = _read_time("reserve_time", options.reserve_time, 0.0, MAX_TURN_TIME, problems)
     confirmation_time = _read_time("confirmation_time", options.confirmation_time, 0.0, MAX_CONFIRMATION_TIME, problems)

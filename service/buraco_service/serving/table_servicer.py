@@ -28,20 +28,23 @@ from buraco_service.requests import (
     read_table_id,
 )
 from buraco_service.serving.arrangements import MAX_ARRANGED, MIN_ARRANGED, fill_arrangements
+from buraco_service.serving.chat_messages import read_message
 from buraco_service.serving.play_stream import PlayStream
 from buraco_service.serving.player_names import normalise_player_name
 from buraco_service.serving.table_options import read_options
 from buraco_service.tables import deadlines
 from buraco_service.tables.arranging import meld_to_extend
 from buraco_service.tables.changes import verify_seat
+from buraco_service.tables.chat import Chat
 from buraco_service.tables.creators import Owner, creator_of, owner_of
 from buraco_service.tables.ending import Endings
-from buraco_service.tables.feed import Feeds
+from buraco_service.tables.feeds import Feeds
 from buraco_service.tables.finding import Wanted, find_tables
 from buraco_service.tables.invitations import normalise_code
 from buraco_service.tables.quick_join import QuickJoins, QuickPlayer
 from buraco_service.tables.rematch import Rematches
-from buraco_service.tables.state import Seat, TableAccess, TableOptions, TableState, TableValue
+from buraco_service.tables.spectating import Spectators, check_reader, has_limits
+from buraco_service.tables.state import ChatMode, Seat, TableAccess, TableOptions, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables
 
@@ -64,7 +67,7 @@ DEFAULT_RECORDS: Final = 10
 class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     """Every RPC of TableService. Errors leave as ApiError; `calls` turns them into statuses."""
 
-    def __init__(self, tables: Tables, feeds: Feeds, players: PlayerTokens) -> None:
+    def __init__(self, tables: Tables, feeds: Feeds, players: PlayerTokens, *, chat: ChatMode = ChatMode.ALL) -> None:
         self._tables = tables
         self._repository = tables.repository
         self._feeds = feeds
@@ -72,6 +75,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         self._endings = Endings(tables)
         self._rematches = Rematches(tables)
         self._quick_joins = QuickJoins(tables)
+        self._chat = Chat(tables, chat)
+        self._spectators = Spectators(tables)
 
     async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
         """See the contract."""
@@ -202,9 +207,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         """See the contract."""
         table_id = read_table_id(request.table_id)
         claims = self._claims(context)
-        table = await self._repository.get(table_id)
-        seat = None if claims is None else verify_seat(table, claims)
-        view = self._repository.view(table, seat)
+        table = await self._spectators.see(await self._repository.get(table_id), claims)
+        view = self._repository.view(table, None if claims is None else claims.seat)
         return _GET_VIEW.revision(table.revision) + (b"" if view is None else _GET_VIEW.view(view))
 
     async def ListLegalMoves(  # type: ignore[override]
@@ -276,7 +280,14 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         table_id = read_table_id(request.table_id)
         claims = self._seat_claims(context) if request.legal_moves else self._claims(context)
         async with (
-            self._feeds.open(table_id, claims, views=request.views, legal_moves=request.legal_moves) as feed,
+            self._feeds.open(
+                table_id,
+                claims,
+                views=request.views,
+                legal_moves=request.legal_moves,
+                chat=request.chat,
+                after_message=request.after_message,
+            ) as feed,
             aclosing(self._feeds.follow(feed, after)) as updates,
         ):
             async for update in updates:
@@ -297,7 +308,14 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         opening = first.open
         table_id = read_table_id(opening.table_id)
         after = opening.after_revision if opening.HasField("after_revision") else None
-        async with self._feeds.open(table_id, claims, views=opening.views, legal_moves=opening.legal_moves) as feed:
+        async with self._feeds.open(
+            table_id,
+            claims,
+            views=opening.views,
+            legal_moves=opening.legal_moves,
+            chat=opening.chat,
+            after_message=opening.after_message,
+        ) as feed:
             stream = PlayStream(self._tables, self._feeds, feed, table_id, claims, request_iterator, context.write)
             await stream.run(after)
 
@@ -307,7 +325,10 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         size = read_page_size(request.page_size, DEFAULT_RECORDS, MAX_RECORDS, problems)
         table_id = read_table_id(request.table_id, problems)
         problems.raise_if_any()
-        deals = await self._repository.read_records(table_id, request.after_deal, size + 1)
+        table = await self._repository.get(table_id)
+        # Where everybody may see the record, a token is not looked at: it may have ended.
+        claims = self._claims(context) if has_limits(table) else None
+        deals = await self._spectators.read_records(table, claims, request.after_deal, size + 1)
         cut_off = deals.pop() if deals and not deals[-1].ending else None
         return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size, cut_off=cut_off)
 
@@ -336,6 +357,24 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         claims = self._seat_claims(context)
         owner = Owner(current_caller())
         return await self._rematches.rematch(table_id, claims, request.entropy, request_id, owner)
+
+    async def SendChat(self, request: pb.SendChatRequest, context: Context) -> pb.SendChatResponse:
+        """See the contract."""
+        problems = RequestProblems()
+        message = read_message(request, problems)
+        table_id, request_id = _read_ids(request, problems)
+        return await self._chat.send(table_id, self._seat_claims(context), message, request_id)
+
+    async def ListChat(self, request: pb.ListChatRequest, context: Context) -> pb.ListChatResponse:
+        """See the contract."""
+        problems = RequestProblems()
+        size = read_page_size(request.page_size, DEFAULT_PAGE, MAX_PAGE, problems)
+        table_id = read_table_id(request.table_id, problems)
+        problems.raise_if_any()
+        claims = self._claims(context)
+        table = await self._repository.get(table_id)
+        check_reader(table, claims)
+        return await self._chat.list_messages(table, claims, request.after_message, size)
 
     def _claims(self, context: Context) -> SeatClaims | None:
         """Return the claims of the caller's token; None without a token."""

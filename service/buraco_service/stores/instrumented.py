@@ -19,6 +19,7 @@ from buraco_service.stores.base import (
     StoreError,
     Subscription,
 )
+from buraco_service.stores.messages import NewMessage, StoredMessage
 
 T = TypeVar("T")
 
@@ -114,9 +115,17 @@ class InstrumentedStore:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""
         return await self._observed("expire", self._store.expire(updated_before, limit))
 
-    def subscribe(self, table_id: str) -> Subscription:
+    async def append_message(self, message: NewMessage) -> int:
+        """See `Store.append_message`."""
+        return await self._observed("append_message", self._store.append_message(message))
+
+    async def read_messages(self, table_id: str, after: int, limit: int) -> list[StoredMessage]:
+        """See `Store.read_messages`."""
+        return await self._observed("messages", self._store.read_messages(table_id, after, limit))
+
+    def subscribe(self, table_id: str, *, messages: bool = False) -> Subscription:
         """Return a subscription, which counts as a watcher while it is entered. Its waits are not reported."""
-        return _CountedSubscription(self._store.subscribe(table_id), self._add_watchers)
+        return _CountedSubscription(self._store.subscribe(table_id, messages=messages), self._add_watchers)
 
     async def ping(self) -> None:
         """Return if the store answers and could write. Nothing is written."""
@@ -152,6 +161,7 @@ class _CountedSubscription:
         self._subscription = subscription
         self._add_watchers = add_watchers
         self.wait = subscription.wait
+        self.take_newest_message = subscription.take_newest_message
         self.wake = subscription.wake
         self.hold = subscription.hold
         self.release = subscription.release

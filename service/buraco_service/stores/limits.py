@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from buraco_service.stores.base import Commit, NewTable, TableNotFound
+from buraco_service.stores.messages import KEPT_MESSAGES, NewMessage
 
 MAX_ID_LENGTH = 200
 """Characters in a table id, a request id or an owner; at least one."""
@@ -129,6 +130,19 @@ def validate_commit(commit: Commit) -> None:
             raise ValueError(f"a deal number has to be 0 to {MAX_NUMBER}, not {number}")
         _validate_payload("a record", payload)
     validate_table_id(commit.table_id)
+
+
+def validate_message(message: NewMessage) -> None:
+    """Raise ValueError for a field that is out of range, TableNotFound for an id that no table can have."""
+    if not is_id(message.request_id):
+        raise ValueError("not an id for a request")
+    if not 0 <= message.sender <= MAX_NUMBER:
+        raise ValueError(f"a sender has to be 0 to {MAX_NUMBER}, not {message.sender}")
+    if not 1 <= message.most <= KEPT_MESSAGES:
+        raise ValueError(f"from 1 to {KEPT_MESSAGES} messages can be counted, not {message.most}")
+    _validate_time(message.now)
+    _validate_payload("the message", message.payload)
+    validate_table_id(message.table_id)
 
 
 def _validate_write(write: NewTable | Commit) -> None:

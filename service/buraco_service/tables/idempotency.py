@@ -44,6 +44,11 @@ class Request(NamedTuple):
         return stored[_HEAD_BYTES:] if stored[:_HEAD_BYTES] == _BOUND + self.fingerprint else None
 
 
+def answer_of_any(stored: bytes) -> bytes:
+    """Return the answer in a stored answer that is bound, whichever request got it."""
+    return stored[_HEAD_BYTES:]
+
+
 def serialise_optional(number: int | None) -> bytes:
     """Return a number as a part of a request's content; None as an empty one."""
     return b"" if number is None else b"%d" % number

@@ -228,8 +228,9 @@ class TableRepository:
         if change.ended is not None:
             record = await make_record(self.store, table, log_entry, change.ended)
             records = ((record.deal_number, record.SerializeToString()),)
-            # A finished deal can still be watched from its beginning; what came before it only as its record.
-            keep_log_after = table.deal_revision - 1
+            # A finished deal can still be watched from its beginning; what came before it only as its record. What
+            # spectators see later is read from the log.
+            keep_log_after = None if table.options.spectator_delay else table.deal_revision - 1
         await self.store.commit(
             Commit(
                 table_id=table.id,

@@ -49,6 +49,21 @@ class OfferKind(IntEnum):
     DRAW = 2
 
 
+class SpectatorPolicy(IntEnum):
+    """Who may see a table without a seat; the numbers are those of `buraco.v1.SpectatorPolicy`."""
+
+    ALLOWED = 1
+    NONE = 2
+
+
+class ChatMode(IntEnum):
+    """What players may send to each other, the most first; the numbers are those of `buraco.v1.ChatMode`."""
+
+    ALL = 1
+    PHRASES = 2
+    OFF = 3
+
+
 class Offer(NamedTuple):
     """An offer that waits for the agreement of others."""
 
@@ -83,6 +98,10 @@ class TableOptions(NamedTuple):
     access: TableAccess = TableAccess.PUBLIC
     player_ids: tuple[str, ...] = ()
     """Who may take a seat, with access PLAYERS."""
+    spectators: SpectatorPolicy = SpectatorPolicy.ALLOWED
+    spectator_delay: float = 0.0
+    """How much later than the players spectators see what happens."""
+    chat: ChatMode = ChatMode.ALL
 
     @property
     def is_timed(self) -> bool:

@@ -6,7 +6,16 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from buraco.v1 import table_pb2
 from buraco_codec.scores import score_to_pb
 from buraco_rules import score_deal
-from buraco_service.tables.state import NO_OPTIONS, SeatTiming, TableAccess, TableOptions, TableValue, Timing
+from buraco_service.tables.state import (
+    NO_OPTIONS,
+    ChatMode,
+    SeatTiming,
+    SpectatorPolicy,
+    TableAccess,
+    TableOptions,
+    TableValue,
+    Timing,
+)
 
 
 def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
@@ -23,6 +32,12 @@ def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
         message.reserve_time.CopyFrom(to_duration(options.reserve_time))
     if options.confirmation_time:
         message.confirmation_time.CopyFrom(to_duration(options.confirmation_time))
+    if options.spectators is not SpectatorPolicy.ALLOWED:
+        message.spectators = table_pb2.SpectatorPolicy.ValueType(options.spectators)
+    if options.spectator_delay:
+        message.spectator_delay.CopyFrom(to_duration(options.spectator_delay))
+    if options.chat is not ChatMode.ALL:
+        message.chat = table_pb2.ChatMode.ValueType(options.chat)
     return message
 
 
@@ -35,6 +50,9 @@ def options_from_pb(message: table_pb2.TableOptions) -> TableOptions:
         absent_after_turns=message.absent_after_turns,
         access=TableAccess(message.access or TableAccess.PUBLIC),
         player_ids=tuple(message.player_ids),
+        spectators=SpectatorPolicy(message.spectators or SpectatorPolicy.ALLOWED),
+        spectator_delay=_seconds(message.spectator_delay),
+        chat=ChatMode(message.chat or ChatMode.ALL),
     )
 
 

@@ -22,7 +22,7 @@ from buraco_service.serving.server import BuracoServer
 from buraco_service.serving.table_servicer import TableServicer
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.deadlines import Deadlines
-from buraco_service.tables.feed import Feeds
+from buraco_service.tables.feeds import Feeds
 from buraco_service.tables.tables import Tables
 from tests.service.refusals import refused
 from tests.service.scripts import dealt, plain_turn

@@ -83,7 +83,7 @@ class _SpectatorPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Spect
     SPECTATOR_POLICY_ALLOWED: _SpectatorPolicy.ValueType  # 1
     """Everybody."""
     SPECTATOR_POLICY_NONE: _SpectatorPolicy.ValueType  # 2
-    """Nobody: views, streams and records need the token of a seat. What lists show of the table is not hidden."""
+    """Nobody: views, streams, records and chat need the token of a seat. What lists show of the table is not hidden."""
 
 class SpectatorPolicy(_SpectatorPolicy, metaclass=_SpectatorPolicyEnumTypeWrapper):
     """Who may see a table without a token of one of its seats."""
@@ -92,7 +92,7 @@ SPECTATOR_POLICY_UNSPECIFIED: SpectatorPolicy.ValueType  # 0
 SPECTATOR_POLICY_ALLOWED: SpectatorPolicy.ValueType  # 1
 """Everybody."""
 SPECTATOR_POLICY_NONE: SpectatorPolicy.ValueType  # 2
-"""Nobody: views, streams and records need the token of a seat. What lists show of the table is not hidden."""
+"""Nobody: views, streams, records and chat need the token of a seat. What lists show of the table is not hidden."""
 Global___SpectatorPolicy: _TypeAlias = SpectatorPolicy  # noqa: Y015
 
 class _ChatMode:
@@ -215,7 +215,10 @@ class TableOptions(_message.Message):
 
     @_builtins.property
     def spectator_delay(self) -> _duration_pb2.Duration:
-        """How much later than the players spectators see what happens; at most 1 hour, in whole seconds. Only where they are allowed."""
+        """How much later than the players spectators see what happens, by the service's clock: views, streams, records and chat; at most
+        1 hour, in whole seconds. Only where they are allowed. What GetTable and the lists show of the table is not delayed, and a view
+        of the past shows no clocks.
+        """
 
     @_builtins.property
     def turn_time(self) -> _duration_pb2.Duration:
@@ -809,6 +812,7 @@ class StoredEntry(_message.Message):
     EVENTS_FIELD_NUMBER: _builtins.int
     MOVES_FIELD_NUMBER: _builtins.int
     UNDO_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
     undo: _builtins.bool
     """The change took the newest move back."""
     @_builtins.property
@@ -817,16 +821,21 @@ class StoredEntry(_message.Message):
     def moves(self) -> _containers.RepeatedCompositeFieldContainer[_move_pb2.SeatMove]:
         """The moves of the change, in order."""
 
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp:
+        """When the change was made. Only at tables with a spectator_delay."""
+
     def __init__(
         self,
         *,
         events: _abc.Iterable[_event_pb2.Event] | None = ...,
         moves: _abc.Iterable[_move_pb2.SeatMove] | None = ...,
         undo: _builtins.bool = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "moves", b"moves", "undo", b"undo"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "events", b"events", "moves", b"moves", "undo", b"undo"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

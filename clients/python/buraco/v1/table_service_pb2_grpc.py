@@ -39,7 +39,8 @@ class TableServiceStub:
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
     AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
     ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-    a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player)
+    a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player);
+    CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -47,10 +48,10 @@ class TableServiceStub:
     PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
     INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
-    NOT_CREATOR
+    NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
-    request_rate, key_tables, player_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
-    `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
+    request_rate, key_tables, player_tables, chat_rate, message_bytes, message_timeout, unsent_messages,
+    peer_unsent_messages) and `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
     while a new version is rolled out; try another
     INTERNAL             INTERNAL, with the id under which the service logged the cause
@@ -62,8 +63,9 @@ class TableServiceStub:
     else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
-    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and `mine` of ListTables
-    take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is not one for these. Of the host's tokens the service reads the claims
+    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
+    `mine` of ListTables take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is ignored or refused by
+    these. Of the host's tokens the service reads the claims
     aud   the audience that the service is set to, "player" by default; a list may hold others, too
     sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
     exp   needed; `nbf` and `iat` are checked if they are there
@@ -226,7 +228,8 @@ class TableServiceServicer:
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
     AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
     ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-    a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player)
+    a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player);
+    CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -234,10 +237,10 @@ class TableServiceServicer:
     PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
     INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
-    NOT_CREATOR
+    NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
-    request_rate, key_tables, player_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
-    `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
+    request_rate, key_tables, player_tables, chat_rate, message_bytes, message_timeout, unsent_messages,
+    peer_unsent_messages) and `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
     while a new version is rolled out; try another
     INTERNAL             INTERNAL, with the id under which the service logged the cause
@@ -249,8 +252,9 @@ class TableServiceServicer:
     else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
-    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and `mine` of ListTables
-    take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is not one for these. Of the host's tokens the service reads the claims
+    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
+    `mine` of ListTables take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is ignored or refused by
+    these. Of the host's tokens the service reads the claims
     aud   the audience that the service is set to, "player" by default; a list may hold others, too
     sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
     exp   needed; `nbf` and `iat` are checked if they are there
@@ -451,14 +455,16 @@ class TableServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SendChat(self, request, context):
-        """Sends a message for the token's seat, at any time. It changes nothing at the table: no revision, no move made stale.
+        """Sends a message for the token's seat, at any time: at most 5 in 10 seconds (LIMIT_REACHED, chat_rate). It changes nothing at the
+        table: no revision, no move made stale. Its request id counts among the messages that are kept, apart from those of changes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListChat(self, request, context):
-        """The messages that the token's seat may read, or without a token those to the table: the last 200 of the table are kept.
+        """The messages that the token's holder may read, or without a token those to the table: the last 200 of the table are kept. Of a
+        stream that resumes `after_message` the same ones come.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -609,7 +615,8 @@ class TableService:
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
     AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
     ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-    a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player)
+    a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player);
+    CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -617,10 +624,10 @@ class TableService:
     PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
     PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
     INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
-    NOT_CREATOR
+    NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
-    request_rate, key_tables, player_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
-    `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
+    request_rate, key_tables, player_tables, chat_rate, message_bytes, message_timeout, unsent_messages,
+    peer_unsent_messages) and `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
     while a new version is rolled out; try another
     INTERNAL             INTERNAL, with the id under which the service logged the cause
@@ -632,8 +639,9 @@ class TableService:
     else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
-    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and `mine` of ListTables
-    take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is not one for these. Of the host's tokens the service reads the claims
+    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
+    `mine` of ListTables take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is ignored or refused by
+    these. Of the host's tokens the service reads the claims
     aud   the audience that the service is set to, "player" by default; a list may hold others, too
     sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
     exp   needed; `nbf` and `iat` are checked if they are there

@@ -26,7 +26,8 @@ class TableServiceStub:
                            a deal: 256, and 16 more for every turn begun; everything else may still be played);
                            AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
                            ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-                           a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player)
+                           a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player);
+                           CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
@@ -34,10 +35,10 @@ class TableServiceStub:
                            PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
       PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
                            INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
-                           NOT_CREATOR
+                           NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
       RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
-                           request_rate, key_tables, player_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
-                           `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
+                           request_rate, key_tables, player_tables, chat_rate, message_bytes, message_timeout, unsent_messages,
+                           peer_unsent_messages) and `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
       UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
                            while a new version is rolled out; try another
       INTERNAL             INTERNAL, with the id under which the service logged the cause
@@ -49,8 +50,9 @@ class TableServiceStub:
     else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
-    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and `mine` of ListTables
-    take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is not one for these. Of the host's tokens the service reads the claims
+    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
+    `mine` of ListTables take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is ignored or refused by
+    these. Of the host's tokens the service reads the claims
       aud   the audience that the service is set to, "player" by default; a list may hold others, too
       sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
       exp   needed; `nbf` and `iat` are checked if they are there
@@ -152,9 +154,13 @@ class TableServiceStub:
     (NOT_INVITED).
     """
     SendChat: _aio.UnaryUnaryMultiCallable[_table_service_pb2.SendChatRequest, _table_service_pb2.SendChatResponse]
-    """Sends a message for the token's seat, at any time. It changes nothing at the table: no revision, no move made stale."""
+    """Sends a message for the token's seat, at any time: at most 5 in 10 seconds (LIMIT_REACHED, chat_rate). It changes nothing at the
+    table: no revision, no move made stale. Its request id counts among the messages that are kept, apart from those of changes.
+    """
     ListChat: _aio.UnaryUnaryMultiCallable[_table_service_pb2.ListChatRequest, _table_service_pb2.ListChatResponse]
-    """The messages that the token's seat may read, or without a token those to the table: the last 200 of the table are kept."""
+    """The messages that the token's holder may read, or without a token those to the table: the last 200 of the table are kept. Of a
+    stream that resumes `after_message` the same ones come.
+    """
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     """Tables in the store; any call may go to any replica. R-numbers are those of protos/RULES.md.
@@ -170,7 +176,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
                            a deal: 256, and 16 more for every turn begun; everything else may still be played);
                            AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
                            ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-                           a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player)
+                           a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player);
+                           CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
@@ -178,10 +185,10 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
                            PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
       PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
                            INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
-                           NOT_CREATOR
+                           NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
       RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
-                           request_rate, key_tables, player_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
-                           `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
+                           request_rate, key_tables, player_tables, chat_rate, message_bytes, message_timeout, unsent_messages,
+                           peer_unsent_messages) and `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
       UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
                            while a new version is rolled out; try another
       INTERNAL             INTERNAL, with the id under which the service logged the cause
@@ -193,8 +200,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
-    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and `mine` of ListTables
-    take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is not one for these. Of the host's tokens the service reads the claims
+    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
+    `mine` of ListTables take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is ignored or refused by
+    these. Of the host's tokens the service reads the claims
       aud   the audience that the service is set to, "player" by default; a list may hold others, too
       sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
       exp   needed; `nbf` and `iat` are checked if they are there
@@ -432,7 +440,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.SendChatRequest,
         context: _aio.ServicerContext[_table_service_pb2.SendChatRequest, _abc.Awaitable[_table_service_pb2.SendChatResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.SendChatResponse]:
-        """Sends a message for the token's seat, at any time. It changes nothing at the table: no revision, no move made stale."""
+        """Sends a message for the token's seat, at any time: at most 5 in 10 seconds (LIMIT_REACHED, chat_rate). It changes nothing at the
+        table: no revision, no move made stale. Its request id counts among the messages that are kept, apart from those of changes.
+        """
 
     @_abc_1.abstractmethod
     def ListChat(
@@ -440,6 +450,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.ListChatRequest,
         context: _aio.ServicerContext[_table_service_pb2.ListChatRequest, _abc.Awaitable[_table_service_pb2.ListChatResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.ListChatResponse]:
-        """The messages that the token's seat may read, or without a token those to the table: the last 200 of the table are kept."""
+        """The messages that the token's holder may read, or without a token those to the table: the last 200 of the table are kept. Of a
+        stream that resumes `after_message` the same ones come.
+        """
 
 def add_TableServiceServicer_to_server(servicer: TableServiceServicer, server: _aio.Server) -> None: ...

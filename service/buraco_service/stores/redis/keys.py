@@ -24,9 +24,9 @@ class TableKeys(NamedTuple):
 
     bucket: int
     table: bytes
-    """Hash: revision, state, status, created, updated, start (first revision in the log), owner and due (if it has
-    them). If an earlier version created the table also its `request`, the `answer`, and the mark of that request's
-    `claim`."""
+    """Hash: revision, state, status, created, updated, start (first revision in the log), owner, due and messages, the
+    number of the newest (if it has them). If an earlier version created the table also its `request`, the `answer`, and
+    the mark of that request's `claim`."""
     log: bytes
     """List of log entries, from revision `start` on."""
     requests: bytes
@@ -44,11 +44,14 @@ class TableKeys(NamedTuple):
     due: bytes
     """Sorted set of those of the bucket's table ids for which something is due, by that time."""
     channel: bytes
-    """Shard channel of the table's new revisions; the message is empty when the table has been removed."""
+    """Shard channel of the table's new revisions; the message is empty when the table has been removed. A negative
+    revision is the number of a new message in `messages`, its sign changed."""
+    messages: bytes
+    """List of the newest messages: `request id NUL sender NUL time NUL payload`."""
 
     @property
     def all(self) -> tuple[bytes, ...]:
-        """Every key, in the order in which the scripts take them."""
+        """Every key but that of messages, in the order in which the scripts take them."""
         return self[1:10]
 
 
@@ -99,7 +102,8 @@ class Keys:
         kinds = ("table", "log", "requests", "order", "records", self._changed)
         table, log, requests, order, records, channel = (f"{base}{kind}:{table_id}".encode() for kind in kinds)
         indexes = self.names(bucket), self.ages(bucket), self.owned(bucket)
-        return TableKeys(bucket, table, log, requests, order, *indexes, records, self.due(bucket), channel)
+        messages = f"{base}messages:{table_id}".encode()
+        return TableKeys(bucket, table, log, requests, order, *indexes, records, self.due(bucket), channel, messages)
 
 
 def bucket_of(name: str) -> int:

@@ -12,10 +12,11 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from buraco_service.stores.base import StoreIncompatible
+from buraco_service.stores.sqlite import messages
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """The schema that this version reads and writes."""
 _APPLICATION_ID = 0x42755263
 
@@ -95,6 +96,7 @@ _ADDED = {
         "ALTER TABLE tables ADD COLUMN due_at REAL",
         "CREATE INDEX tables_by_due ON tables (due_at) WHERE due_at IS NOT NULL",
     ),
+    5: messages.SCHEMA,
 }
 
 
