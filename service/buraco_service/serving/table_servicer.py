@@ -294,6 +294,22 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         claims = self._seat_claims(context)
         return await self._rematches.rematch(table_id, claims, request.entropy, request_id, current_caller())
 
+    async def QuickJoin(self, request: pb.QuickJoinRequest, context: Context) -> pb.QuickJoinResponse:
+        """Not built yet."""
+        raise NotImplementedError
+
+    async def RemovePlayer(self, request: pb.RemovePlayerRequest, context: Context) -> pb.RemovePlayerResponse:
+        """Not built yet."""
+        raise NotImplementedError
+
+    async def SendChat(self, request: pb.SendChatRequest, context: Context) -> pb.SendChatResponse:
+        """Not built yet."""
+        raise NotImplementedError
+
+    async def ListChat(self, request: pb.ListChatRequest, context: Context) -> pb.ListChatResponse:
+        """Not built yet."""
+        raise NotImplementedError
+
     def _claims(self, context: Context) -> SeatClaims | None:
         """Return the claims of the caller's token; None without a token."""
         token = parse_bearer(_metadata(context))

@@ -95,6 +95,9 @@ _ADDED = {
         "ALTER TABLE tables ADD COLUMN due_at REAL",
         "CREATE INDEX tables_by_due ON tables (due_at) WHERE due_at IS NOT NULL",
     ),
+    5: (),
+    6: (),
+    7: (),
 }
 
 
