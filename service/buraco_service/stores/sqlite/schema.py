@@ -15,7 +15,7 @@ from buraco_service.stores.base import StoreIncompatible
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 8
 """The schema that this version reads and writes."""
 _APPLICATION_ID = 0x42755263
 
@@ -98,6 +98,16 @@ _ADDED = {
     5: (),
     6: (),
     7: (),
+    8: (
+        """CREATE TABLE ledger (
+            account_id TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            payload BLOB NOT NULL,
+            PRIMARY KEY (account_id, number)
+        ) WITHOUT ROWID""",
+        "CREATE UNIQUE INDEX ledger_by_key ON ledger (account_id, key)",
+    ),
 }
 
 
