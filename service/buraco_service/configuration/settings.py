@@ -105,6 +105,15 @@ class Settings:
     guest_token_ttl: Annotated[
         float, kinds.seconds(60, 31_536_000), "Lifetime of a guest's player token.", "2592000 (30 days)"
     ] = 2_592_000.0
+    credits: Annotated[
+        bool,
+        kinds.switch(),
+        "Whether players have accounts of play money, which hold and settle stakes; if not, stakes are only shown.",
+        "false (`true` in development mode)",
+    ] = False
+    initial_credits: Annotated[
+        int, kinds.integer(0, 1_000_000_000_000, "credits"), "Given to an account when it is opened; 0: none."
+    ] = 1000
     heartbeat: Annotated[float, kinds.seconds(0.1, 300), "Silence on a watch after which a heartbeat is sent."] = 15.0
     drain_grace: Annotated[
         float, kinds.seconds(0, 600), "Time that running calls get to finish when the server stops."

@@ -15,6 +15,7 @@ from buraco_rules import MatchResult, RuleSet, commitment
 from buraco_service import errors
 from buraco_service.tables.idempotency import derive_rematch_id
 from buraco_service.tables.state import MatchEnd, Offer, OfferKind, Seat, TableOptions, TableState, TableValue
+from buraco_service.tables.stored_stakes import put_stake, stake_from_pb, stakes_from_pb, stakes_to_pb
 from buraco_service.tables.stored_timing import (
     from_timestamp,
     options_from_pb,
@@ -61,6 +62,8 @@ def serialise_table(table: TableValue) -> bytes:
         parts.append(_TABLE.result(_result_to_pb(table, table.result).SerializeToString()))
     if table.offers:
         parts += [_TABLE.offers(offer.SerializeToString()) for offer in _offers_to_pb(table.offers)]
+    if table.stakes is not None:
+        parts.append(_TABLE.stakes(stakes_to_pb(table.stakes).SerializeToString()))
     return b"".join(parts)
 
 
@@ -79,7 +82,7 @@ def _settled_fields(
     first_starter: int,
 ) -> bytes:
     """Return the fields of a StoredTable that moves do not change."""
-    return table_pb2.StoredTable(
+    message = table_pb2.StoredTable(
         id=table_id,
         rule_set=rule_set_to_pb(rules),
         seat_count=len(seats),
@@ -101,7 +104,10 @@ def _settled_fields(
         request_ids_bound_since=request_ids_bound_since,
         options=options_to_pb(options),
         first_starter=None if first_starter < 0 else first_starter,
-    ).SerializeToString()
+    )
+    for seat, stored in zip(seats, message.seats, strict=True):
+        put_stake(seat.stake, stored)
+    return message.SerializeToString()
 
 
 def parse_table(data: bytes, revision: int) -> TableValue:
@@ -124,7 +130,10 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             id=message.id,
             rules=rules,
             seats=tuple(
-                Seat(seat.player_name, seat.token_id, from_timestamp(seat.joined_at), seat.entropy, seat.player_id)
+                Seat(
+                    *(seat.player_name, seat.token_id, from_timestamp(seat.joined_at), seat.entropy, seat.player_id),
+                    stake=stake_from_pb(seat),
+                )
                 for seat in message.seats
             ),
             target_score=message.target_score,
@@ -146,6 +155,7 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             offers=tuple([Offer(offer.seat, OfferKind(offer.kind)) for offer in message.offers]),
             # An earlier version kept only matches that were played.
             how=MatchEnd(message.result.how),
+            stakes=stakes_from_pb(message.stakes) if message.HasField("stakes") else None,
         )
     except (DecodeError, ValueError) as error:
         raise CorruptTable("the stored bytes are no table") from error
@@ -170,6 +180,7 @@ def table_to_pb(table: TableValue) -> table_pb2.Table:
         commitment=commitment(table.server_seed(deal_number)),
         seeded_by_creator=table.seeded_by_creator,
         offers=_offers_to_pb(table.offers),
+        stakes_settled=table.stakes is not None and table.stakes.settled,
     )
     if table.deal is not None:
         message.match.CopyFrom(match_to_pb(table.deal.match))

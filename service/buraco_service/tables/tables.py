@@ -16,6 +16,7 @@ from buraco_codec.wire import Fields
 from buraco_rules import Move, RuleSet
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
+from buraco_service.accounts.accounts import Accounts
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import AlreadyAnswered, Store, StoredAnswer
 from buraco_service.tables import changes, earlier
@@ -26,6 +27,7 @@ from buraco_service.tables.idempotency import Request, derive_table_id, serialis
 from buraco_service.tables.players import AlreadySeated
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.repository import Accepted, TableRepository
+from buraco_service.tables.staking import Staking
 from buraco_service.tables.state import NO_OPTIONS, Seat, TableOptions, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.stored_timing import options_to_pb
@@ -33,6 +35,7 @@ from buraco_service.tables.views import table_view_bytes
 
 _RETRY_AFTER: Final = 10.0
 """Seconds after which an owner of too many tables may try again: until then one of them may be over."""
+_LONGEST_LIFETIME: Final = 315_360_000.0
 _SUBMITTED: Final = Fields(table_service_pb2.SubmitMovesResponse)
 _TABLE_ALONE: Final = Fields(table_service_pb2.LeaveTableResponse)
 
@@ -41,7 +44,8 @@ class Tables:
     """The use cases.
 
     `clock` gives seconds since the epoch; an owner has `max_owned` unfinished tables at a time; a table untouched for
-    `table_ttl` seconds may be removed.
+    `table_ttl` seconds may be removed. `credits`: whether accounts hold the stakes of new tables, and are opened with
+    `initial_credits`.
     """
 
     def __init__(
@@ -53,6 +57,8 @@ class Tables:
         clock: Callable[[], float] = time.time,
         max_owned: int = 1000,
         table_ttl: float = math.inf,
+        credits: bool = False,
+        initial_credits: int = 1000,
     ) -> None:
         self.tokens = tokens
         self.metrics = metrics
@@ -60,6 +66,9 @@ class Tables:
         self._max_owned = max_owned
         # Half of it, because clocks differ.
         self.repository = TableRepository(store, RecentTables(max_age=table_ttl / 2, clock=clock), metrics)
+        self.accounts = Accounts(store.ledger, metrics, clock=clock, initial=initial_credits)
+        lifetime = min(table_ttl, _LONGEST_LIFETIME)
+        self.staking = Staking(self.repository, self.accounts, metrics, clock=clock, holds=credits, lifetime=lifetime)
 
     async def create(
         self,
@@ -91,6 +100,7 @@ class Tables:
             seeded_by_creator=seeded_by_creator,
             request_ids_bound_since=1,
             options=options,
+            stakes=self.staking.of_new_table(stake),
         )
         content = [b"%d %d %d" % (seats, target_score, stake), master_seed if seeded_by_creator else b""]
         chosen = options_to_pb(options)
@@ -135,13 +145,14 @@ class Tables:
         request_id: str,
         caller: str | None = None,
         player_id: str = "",
+        account_id: str = "",
     ) -> table_service_pb2.JoinTableResponse:
         """Let a player take a seat (None: the first free one), and issue its token.
 
         A player with an id who has that seat comes back to it: nothing changes but the token. No token is stored: a
         repeat gets one that is issued from what is stored, and is equal to the first; a player with an id gets a fresh
-        one if the first has ended. Raise what `changes.join` and `TableRepository.change` raise, AlreadySeated only if
-        another seat is asked for.
+        one if the first has ended. The account stakes where the table asks for it. Raise what `changes.join` and
+        `Staking.join` raise, AlreadySeated only if another seat is asked for.
         """
         token_id = uuid4().hex
         now = self.clock()
@@ -160,7 +171,7 @@ class Tables:
         request = Request.of("join", request_id, caller or "", *content)
         is_same = partial(earlier.is_same_join, seat, player_name)
         try:
-            accepted = await self.repository.change(table_id, None, request, decide, answer, is_same)
+            accepted = await self.staking.join(table_id, account_id, request, decide, answer, is_same)
             joined = table_pb2.StoredJoin.FromString(accepted.answer)
             since = joined.table.updated_at.seconds
             if player_id and self.tokens.expiry_of(since) <= now:
@@ -191,7 +202,10 @@ class Tables:
         """Let a player give the seat back, which voids its tokens."""
         is_same = partial(earlier.is_same_play, self.repository.store, table_id, (), None)
         answer = await self.change_for_seat("leave", table_id, claims, request_id, changes.leave, is_same=is_same)
-        return table_service_pb2.LeaveTableResponse.FromString(answer)
+        left = table_service_pb2.LeaveTableResponse.FromString(answer)
+        if left.table.stake:
+            await self.staking.try_to_carry_out(table_id)
+        return left
 
     async def change_for_seat(
         self,

@@ -39,7 +39,7 @@ class TableServiceStub:
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
     AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
     ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-    a rematch)
+    a rematch); CREDIT_TOO_LOW (for the stake: the metadata have what is `available` and `needed`)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -222,7 +222,7 @@ class TableServiceServicer:
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
     AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
     ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-    a rematch)
+    a rematch); CREDIT_TOO_LOW (for the stake: the metadata have what is `available` and `needed`)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
@@ -292,6 +292,9 @@ class TableServiceServicer:
         and nothing changes, whatever name and entropy are given. ALREADY_SEATED if another seat is asked for. A repeat of the first
         request has a fresh token, too, once the first one has ended. Tokens stay good until their own end; when the seat is left all
         are void.
+
+        Where the service keeps accounts (AccountService), a table with a stake takes only players with a player token before the match,
+        and holds the stake of each: PLAYER_TOKEN_MISSING, CREDIT_TOO_LOW. A seat of a running match has its stake already.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -601,7 +604,7 @@ class TableService:
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
     AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
     ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-    a rematch)
+    a rematch); CREDIT_TOO_LOW (for the stake: the metadata have what is `available` and `needed`)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
