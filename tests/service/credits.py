@@ -38,7 +38,7 @@ class Owner(NamedTuple):
         return Player(self.replica, table_id, joined.seat, joined.token)
 
 
-def stub(replica: Replica) -> pb_grpc.AccountServiceAsyncStub:
+def stub(replica: Replica) -> pb_grpc.AccountServiceStub:
     """What calls AccountService."""
     return pb_grpc.AccountServiceStub(replica.channel)
 

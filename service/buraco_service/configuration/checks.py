@@ -15,8 +15,7 @@ _KEY_LISTS: Final[dict[str, KeyList[Any]]] = {"signing_keys": SIGNING_KEYS, "api
 def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[str]) -> tuple[Settings, list[str]]:
     """Return the settings, and the problems of those that depend on each other.
 
-    Keys come from their files; in production mode there are no guests unless that is set, in development mode there
-    are accounts unless that is.
+    Keys come from their files, and in production mode there are neither guests nor accounts unless that is set.
 
     A file that cannot be used is a problem and leaves its setting as it was. `given` are the names of the settings with
     a value of their own, `invalid` of those whose value is not valid.
@@ -39,10 +38,9 @@ def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[st
             read_player_keys(settings.player_keys_file)
         except ValueError as error:
             problems.append(f"BURACO_PLAYER_KEYS_FILE {error}")
-    if settings.mode == "development":
-        settings = dataclasses.replace(settings, credits=settings.credits or "credits" not in given)
-    else:
-        settings = dataclasses.replace(settings, guests=settings.guests and "guests" in given)
+    if settings.mode == "production":
+        guests, credits_kept = settings.guests and "guests" in given, settings.credits and "credits" in given
+        settings = dataclasses.replace(settings, guests=guests, credits=credits_kept)
         problems += _check_production(given | invalid)
     if "tls" not in invalid:
         problems += _check_tls(settings)

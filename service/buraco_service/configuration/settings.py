@@ -109,8 +109,8 @@ class Settings:
         bool,
         kinds.switch(),
         "Whether players have accounts of play money, which hold and settle stakes; if not, stakes are only shown.",
-        "false (`true` in development mode)",
-    ] = False
+        "true (`false` in production mode)",
+    ] = True
     initial_credits: Annotated[
         int, kinds.integer(0, 1_000_000_000_000, "credits"), "Given to an account when it is opened; 0: none."
     ] = 1000

@@ -318,7 +318,7 @@ async def test_moves_do_not_change_what_is_due(replica: Replica, clock: Clock) -
 async def test_tables_of_before_are_only_shown(tmp_path: Path) -> None:
     """The stake of a table that was created while accounts were off is never held; those held are settled even so."""
     place = tmp_path / "tables.db"
-    at_once = {"clock_tolerance": 0}
+    at_once: dict[str, Any] = {"clock_tolerance": 0}
     async with serving(place, credits=False, **at_once) as off, serving(place, credits=True, **at_once) as on:
         shown = await create(off, stake=STAKE)
         assert (await off.table(shown.id)).stakes is None

@@ -318,7 +318,7 @@ async def test_released_hold_voids_a_slow_join(casino: Casino) -> None:
             await go_on.wait()
         return await hold(*arguments)
 
-    slow.accounts.hold = slow_hold  # type: ignore[method-assign]
+    slow.accounts.hold = slow_hold  # type: ignore[method-assign, assignment]
     joining = asyncio.create_task(casino.join(slow, table_id, "hal"))
     await reached.wait()
     await casino.carry_out(RESERVED_SECONDS + 1)
@@ -341,7 +341,7 @@ async def test_hold_released_before_the_commit_voids_the_join(casino: Casino) ->
             await casino.carry_out(RESERVED_SECONDS + 1)
         return entry
 
-    slow.accounts.hold = held_and_given_up  # type: ignore[method-assign]
+    slow.accounts.hold = held_and_given_up  # type: ignore[method-assign, assignment]
     await casino.join(slow, table_id, "ida")
     await casino.check([table_id], ["ida"])
     kinds = [entry.kind for entry in await casino.entries("ida")]
