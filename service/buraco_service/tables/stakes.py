@@ -17,12 +17,11 @@ import math
 from typing import Final
 
 from buraco_rules import MatchResult
-from buraco_service.tables.changes import Change, SeatChanged, TableEvent, deal_next
+from buraco_service.tables.changes import Change, TableEvent, deal_next, leave
 from buraco_service.tables.cutting_off import cut_off_match
 from buraco_service.tables.state import (
     HeldStake,
     MatchEnd,
-    Seat,
     StakeHold,
     Stakes,
     TableState,
@@ -126,9 +125,12 @@ def close_idle(table: TableValue, now: float) -> Change | None:
         return Change(after, 0, [dealt])
     if table.deal is not None:
         return cut_off_match(table, table.deal.seat_to_move, [], MatchEnd.ABORTED, None, now)
-    taken = [number for number, seat in enumerate(table.seats) if seat.token_id]
-    events: list[TableEvent] = [SeatChanged(number, "") for number in taken]
-    return Change(table.advanced(now, seats=(Seat(),) * len(table.seats)), 0, events)
+    after, events = table, list[TableEvent]()
+    for number, seat in enumerate(table.seats):
+        if seat.token_id:
+            after, _, left, *_ = leave(after, number, now)
+            events += left
+    return Change(after._replace(revision=table.revision + 1), 0, events)
 
 
 def payouts_to_settle(table: TableValue) -> list[tuple[StakeHold, int]]:

@@ -14,7 +14,7 @@ from buraco_codec.wire import Fields
 from buraco_rules import MatchResult, RuleSet, commitment
 from buraco_service import errors
 from buraco_service.tables.idempotency import derive_rematch_id
-from buraco_service.tables.state import MatchEnd, Offer, OfferKind, Seat, TableOptions, TableState, TableValue
+from buraco_service.tables.state import MatchEnd, Offer, OfferKind, Seat, Stakes, TableOptions, TableState, TableValue
 from buraco_service.tables.stored_stakes import put_stake, stake_from_pb, stakes_from_pb, stakes_to_pb
 from buraco_service.tables.stored_timing import (
     from_timestamp,
@@ -48,6 +48,7 @@ def serialise_table(table: TableValue) -> bytes:
             table.request_ids_bound_since,
             table.options,
             table.first_starter,
+            table.stakes,
         ),
         _TABLE.updated_at(to_timestamp(table.updated_at).SerializeToString()),
         _TABLE.state(table.state),
@@ -62,8 +63,6 @@ def serialise_table(table: TableValue) -> bytes:
         parts.append(_TABLE.result(_result_to_pb(table, table.result).SerializeToString()))
     if table.offers:
         parts += [_TABLE.offers(offer.SerializeToString()) for offer in _offers_to_pb(table.offers)]
-    if table.stakes is not None:
-        parts.append(_TABLE.stakes(stakes_to_pb(table.stakes).SerializeToString()))
     return b"".join(parts)
 
 
@@ -80,6 +79,7 @@ def _settled_fields(
     request_ids_bound_since: int,
     options: TableOptions,
     first_starter: int,
+    stakes: Stakes | None,
 ) -> bytes:
     """Return the fields of a StoredTable that moves do not change."""
     message = table_pb2.StoredTable(
@@ -104,6 +104,7 @@ def _settled_fields(
         request_ids_bound_since=request_ids_bound_since,
         options=options_to_pb(options),
         first_starter=None if first_starter < 0 else first_starter,
+        stakes=None if stakes is None else stakes_to_pb(stakes),
     )
     for seat, stored in zip(seats, message.seats, strict=True):
         put_stake(seat.stake, stored)

@@ -58,6 +58,15 @@ async def replica(tmp_path: Path, clock: Clock) -> AsyncIterator[Replica]:
         yield running
 
 
+@pytest.fixture(params=["sqlite_url", "redis_url", "redis_cluster_url", "postgres_url"])
+async def replicas(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Replica, Replica]]:
+    """Two servers with accounts, each with connections of its own to the same store."""
+    url: str = request.getfixturevalue(request.param)
+    at_once: dict[str, Any] = {"credits": True, "clock_tolerance": 0}
+    async with serving(url, **at_once) as one, serving(url, **at_once) as other:
+        yield one, other
+
+
 async def seated(replica: Replica, seats: int = 2, **fields: Any) -> tuple[list[Owner], list[Player]]:
     """A match that has begun at a table with a stake: who has the accounts, and who has the seats."""
     table = await create(replica, seats=seats, **{"stake": STAKE, **fields})
@@ -96,6 +105,22 @@ async def test_stake_is_held_and_settled(replica: Replica) -> None:
     assert counted(replica, "settlement") == 1
     await settle(replica)
     assert (await get(replica, table_id)).revision == table.revision
+
+
+async def test_two_replicas_settle_once(replicas: tuple[Replica, Replica]) -> None:
+    """Players at two replicas stake, and both replicas settle at the same time: each account gets one entry for it."""
+    here, there = replicas
+    owners = [await owner(here, "Ada"), (await owner(here, "Bo"))._replace(replica=there)]
+    table_ids = [(await create(here, stake=STAKE)).id for _ in range(5)]
+    for table_id in table_ids:
+        players = await asyncio.gather(*[one.join(table_id, seat=seat) for seat, one in enumerate(owners)])
+        await resign(players[1])
+    while any(await asyncio.gather(here.deadlines.look(), there.deadlines.look())):
+        pass
+    assert all([(await get(here, table_id)).stakes_settled for table_id in table_ids])
+    for one, won in zip(owners, (STAKE, -STAKE), strict=True):
+        assert await one.account() == (INITIAL + 5 * won, 0, INITIAL + 5 * won)
+        assert sorted([kind for kind, _, _ in await one.entries()]) == ["GRANT", *["HOLD"] * 5, *["SETTLEMENT"] * 5]
 
 
 async def test_four_players_by_play(replica: Replica) -> None:
