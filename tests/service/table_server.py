@@ -90,8 +90,8 @@ async def serving(
 ) -> AsyncIterator[Replica]:
     """A replica that keeps its tables in a file, or where a URL says.
 
-    `changes` are settings, which keep no accounts unless they say so; `credentials` the client's, for TLS; `clock`
-    gives the time of its tables.
+    `changes` are settings (there are no accounts without them); `credentials` the client's, for TLS; `clock` gives the
+    time of its tables.
     """
     plain = Settings(
         port=0,

@@ -1,10 +1,10 @@
 """The use cases of accounts: each posts one entry at most, exactly once, however often it is called.
 
 An entry is decided on the newest one and appended if that is still the newest: otherwise it is decided again. Its key
-says what it does: `open` gives the first credits, `grant` and a request id those of GrantCredits, `hold` and the key
-of a hold its stake, `end` and the same key the release or the settlement. So a hold ends once, and one that has ended
-before it was made is never made: `hold` looks for `end` when it has read the newest entry, and whatever comes behind
-that makes it decide again.
+is what it is for: `open` for the first credits, `grant` and a request id for those of GrantCredits, `hold` and the key
+of a hold for its stake, `end` and the same key for the release or the settlement. So a hold ends once, and one that has
+ended before it was made is never made: `hold` looks for `end` when it has read the newest entry, and whatever comes
+behind that makes it decide again.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """Stakes that accounts hold for the seats of a table: pure functions from a table to what becomes of them.
 
-A hold of the table's stake is known by a random key, and the table says what becomes of it:
+A hold of the table's stake has a random key, which is in one of three places of the table:
 
 - `reserved`: somebody is taking a seat, and the hold may have been made. After a while it is given up.
-- at a seat: the hold was made. It stays there when the player of a running match leaves.
+- a seat: the hold was made. It stays there when the player of a running match leaves.
 - `releasing`: neither any more; it is to be released.
 
 A key comes from `reserved` to a seat, and from either to `releasing`, never back. It is ended in its account (released

@@ -255,7 +255,7 @@ async def test_leaving_releases_wherever_it_dies(casino: Casino, moment: Moment)
 @MOMENTS
 @pytest.mark.parametrize("draw", [True, False])
 async def test_settlement_wherever_it_dies(casino: Casino, moment: Moment, draw: bool) -> None:
-    """Wherever the replica dies that settles, each account gets what the match paid once, and the table says so."""
+    """Wherever the replica dies that settles, each account gets once what the match paid, and the table shows it."""
 
     async def settle(number: int, life: Life) -> None:
         table_id, players = await casino.open(), [f"{name} {number}" for name in ("dan", "eve")]

@@ -241,7 +241,7 @@ class GrantCreditsRequest(_message.Message):
     note: _builtins.str
     """Why, for the one who reads the entries: at most 200 characters."""
     request_id: _builtins.str
-    """Counts for the account, and is remembered as long as the account."""
+    """Counts for the account, for ever."""
     def __init__(
         self,
         *,

@@ -46,8 +46,8 @@ class TableServiceStub:
     for a peer then count for the key, and else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
-    host's own backend, or of SignInAsGuest. Only JoinTable and `mine` of ListTables take it, as `authorization: Bearer <token>`; the
-    seat token goes with all else, and is ignored by these two. Of the host's tokens the service reads the claims
+    host's own backend, or of SignInAsGuest. Only JoinTable, `mine` of ListTables and AccountService take it, as `authorization:
+    Bearer <token>`; the seat token goes with all else, and is ignored by these. Of the host's tokens the service reads the claims
       aud   the audience that the service is set to, "player" by default; a list may hold others, too
       sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
       exp   needed; `nbf` and `iat` are checked if they are there
@@ -139,7 +139,7 @@ class TableServiceStub:
     """After a match: takes the same seat of the table for its rematch, with the token of the finished one. There is one such table for
     all, opened by the first who calls, with the same rules, target and stake; the seat after the one that started the
     first deal starts. Seats of players who do not come are free for anybody, first come first served (SEAT_TAKEN). Whoever
-    holds the seat gets a fresh token for it.
+    holds the seat gets a fresh token for it. Where the service keeps accounts, the player of the seat stakes anew, as for JoinTable.
     """
     QuickJoin: _aio.UnaryUnaryMultiCallable[_table_service_pb2.QuickJoinRequest, _table_service_pb2.QuickJoinResponse]
     """Takes a seat at any table that waits for players and is as asked for: public, with these rules, seats, target, stake and options;
@@ -189,8 +189,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     for a peer then count for the key, and else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
-    host's own backend, or of SignInAsGuest. Only JoinTable and `mine` of ListTables take it, as `authorization: Bearer <token>`; the
-    seat token goes with all else, and is ignored by these two. Of the host's tokens the service reads the claims
+    host's own backend, or of SignInAsGuest. Only JoinTable, `mine` of ListTables and AccountService take it, as `authorization:
+    Bearer <token>`; the seat token goes with all else, and is ignored by these. Of the host's tokens the service reads the claims
       aud   the audience that the service is set to, "player" by default; a list may hold others, too
       sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
       exp   needed; `nbf` and `iat` are checked if they are there
@@ -400,7 +400,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         """After a match: takes the same seat of the table for its rematch, with the token of the finished one. There is one such table for
         all, opened by the first who calls, with the same rules, target and stake; the seat after the one that started the
         first deal starts. Seats of players who do not come are free for anybody, first come first served (SEAT_TAKEN). Whoever
-        holds the seat gets a fresh token for it.
+        holds the seat gets a fresh token for it. Where the service keeps accounts, the player of the seat stakes anew, as for JoinTable.
         """
 
     @_abc_1.abstractmethod
