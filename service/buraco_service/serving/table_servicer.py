@@ -139,7 +139,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         stakes_for_house = request.bot_level and self._operators.includes(caller)
         return await self._tables.join(
             *(table_id, seat, name, request.entropy, request_id, caller, player_id),
-            account_id=HOUSE if stakes_for_house else player_id,
+            account_id=HOUSE if stakes_for_house else None,
         )
 
     async def SignInAsGuest(self, request: pb.SignInAsGuestRequest, context: Context) -> pb.SignInAsGuestResponse:

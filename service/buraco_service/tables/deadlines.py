@@ -3,7 +3,7 @@
 A due time stands in the store. Every replica looks for those that are over and carries them out by compare-and-swap,
 so that each is carried out once, whichever replica comes first, and no replica owns a timer. Times come from the clocks
 of replicas: what is due is carried out `tolerance` seconds late, so that clocks that differ by no more than that cut no
-turn short.
+turn short. What becomes of stakes is due as soon as it is decided, and carried out in the same way (see `staking`).
 """
 
 from __future__ import annotations

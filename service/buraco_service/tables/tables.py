@@ -145,14 +145,14 @@ class Tables:
         request_id: str,
         caller: str | None = None,
         player_id: str = "",
-        account_id: str = "",
+        account_id: str | None = None,
     ) -> table_service_pb2.JoinTableResponse:
         """Let a player take a seat (None: the first free one), and issue its token.
 
         A player with an id who has that seat comes back to it: nothing changes but the token. No token is stored: a
         repeat gets one that is issued from what is stored, and is equal to the first; a player with an id gets a fresh
-        one if the first has ended. The account stakes where the table asks for it. Raise what `changes.join` and
-        `Staking.join` raise, AlreadySeated only if another seat is asked for.
+        one if the first has ended. The account (None: the player's) stakes where the table asks for it. Raise what
+        `changes.join` and `Staking.join` raise, AlreadySeated only if another seat is asked for.
         """
         token_id = uuid4().hex
         now = self.clock()
@@ -171,6 +171,7 @@ class Tables:
         request = Request.of("join", request_id, caller or "", *content)
         is_same = partial(earlier.is_same_join, seat, player_name)
         try:
+            account_id = player_id if account_id is None else account_id
             accepted = await self.staking.join(table_id, account_id, request, decide, answer, is_same)
             joined = table_pb2.StoredJoin.FromString(accepted.answer)
             since = joined.table.updated_at.seconds
