@@ -90,7 +90,8 @@ async def serving(
 ) -> AsyncIterator[Replica]:
     """A replica that keeps its tables in a file, or where a URL says.
 
-    `changes` are settings; `credentials` the client's, for TLS; `clock` gives the time of its tables.
+    `changes` are settings (there are no accounts without them); `credentials` the client's, for TLS; `clock` gives the
+    time of its tables.
     """
     plain = Settings(
         port=0,
@@ -100,6 +101,7 @@ async def serving(
         signing_keys=(KEY,),
         store=f"sqlite:///{place}" if isinstance(place, Path) else place,
         reflection=False,
+        credits=False,
     )
     settings = dataclasses.replace(plain, **changes)
     metrics = Metrics(rules.id for rules in PRESETS)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from buraco.v1 import rules_service_pb2_grpc, table_pb2, table_service_pb2, table_service_pb2_grpc
+from buraco.v1 import (
+    account_service_pb2,
+    account_service_pb2_grpc,
+    rules_service_pb2_grpc,
+    table_pb2,
+    table_service_pb2,
+    table_service_pb2_grpc,
+)
 from buraco_client.backoff import Backoff
 from buraco_client.channel import open_channel
 from buraco_client.connection import Connection
@@ -78,6 +85,7 @@ class BuracoClient:
         self._channel = open_channel(target, credentials, options or {})
         metadata = () if api_key is None else (("x-api-key", api_key),)
         self._tables = table_service_pb2_grpc.TableServiceStub(self._channel)
+        self._accounts = account_service_pb2_grpc.AccountServiceStub(self._channel)
         self._call = Caller(timeout, backoff, metadata)
         self._connection = Connection(
             rules=rules_service_pb2_grpc.RulesServiceStub(self._channel),
@@ -118,8 +126,9 @@ class BuracoClient:
             table = await client.create_table("burraco", seats=2, target_score=0)
 
         `target_score`: 0 plays one deal; default: the usual one of the rule set. `stake`: credits that each player
-        stakes. `seed`: 32 bytes that make the match reproducible and its cards known to the creator, which the table
-        shows; default: random. `options`: a clock, and a time to confirm scores; default: neither.
+        stakes, held where the service keeps accounts. `seed`: 32 bytes that make the match reproducible and its cards
+        known to the creator, which the table shows; default: random. `options`: a clock, and a time to confirm scores;
+        default: neither.
         """
         request = table_service_pb2.CreateTableRequest(
             seats=seats,
@@ -189,7 +198,8 @@ class BuracoClient:
         `player_token`: who the player is, from the host's backend or `sign_in_as_guest`. A player who has a seat of the
         table gets it back with a fresh token, on any device, also if the old token is lost or has ended; leave `seat`
         out then: TableRefused (ALREADY_SEATED, the player's seat in `metadata`) is raised for another seat. Raise
-        PlayerTokenRejected if the player token is not valid.
+        PlayerTokenRejected if the player token is not valid, or is missing at a table that holds stakes; CreditTooLow
+        if the player cannot stake.
         """
         request = table_service_pb2.JoinTableRequest(
             table_id=table_id,
@@ -216,6 +226,64 @@ class BuracoClient:
         """
         request = table_service_pb2.SignInAsGuestRequest(name=name)
         return await self._call(self._tables.SignInAsGuest, request, timeout=timeout)
+
+    async def get_account(
+        self, player_id: str = "", *, player_token: str | None = None, timeout: float | None = None
+    ) -> account_service_pb2.Account:
+        """Return an account of play money: that of the player token, or with an API key that of `player_id`.
+
+            credits = (await client.get_account(player_token=guest.player_token)).available
+
+        Raise AccountsDisabled if the service keeps none, PlayerTokenRejected, ApiKeyRejected.
+        """
+        request = account_service_pb2.GetAccountRequest(player_id=player_id)
+        metadata = _player_metadata(player_token)
+        return (await self._call(self._accounts.GetAccount, request, metadata=metadata, timeout=timeout)).account
+
+    async def list_entries(
+        self,
+        player_id: str = "",
+        *,
+        player_token: str | None = None,
+        page_size: int = 0,
+        timeout: float | None = None,
+    ) -> AsyncIterator[account_service_pb2.AccountEntry]:
+        """Yield the entries of an account, the newest first; for the same callers as `get_account`.
+
+            won = sum([entry.amount async for entry in client.list_entries(player_token=token) if entry.table_id])
+
+        `page_size`: entries a call, 1 to 200; 0 means 50. `timeout`: seconds for each page. Raise as `get_account`.
+        """
+        request = account_service_pb2.ListEntriesRequest(player_id=player_id, page_size=page_size)
+        metadata = _player_metadata(player_token)
+        while True:
+            page = await self._call(self._accounts.ListEntries, request, metadata=metadata, timeout=timeout)
+            for entry in page.entries:
+                yield entry
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def grant_credits(
+        self,
+        player_id: str,
+        amount: int,
+        *,
+        note: str = "",
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> account_service_pb2.Account:
+        """Give an account credits, or take them, and return the account. Needs an API key where the service has them.
+
+            await client.grant_credits("ada", 500, note="Welcome back")
+
+        `amount`: up to 10^12 either way, not 0. `note`: for who reads the entries, up to 200 characters. Raise
+        CreditTooLow if more is taken than is available, AccountsDisabled, ApiKeyRejected.
+        """
+        request = account_service_pb2.GrantCreditsRequest(
+            player_id=player_id, amount=amount, note=note, request_id=request_id or new_request_id()
+        )
+        return (await self._call(self._accounts.GrantCredits, request, timeout=timeout)).account
 
     def restore_seat(self, table_id: str, seat: int, token: str, *, expires_at: float | None = None) -> Seat:
         """Return a seat taken earlier, from its token. Nothing is checked before its first call.

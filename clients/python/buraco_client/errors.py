@@ -114,6 +114,14 @@ class SignInDisabled(BuracoError):
     """The service signs in no guests."""
 
 
+class CreditTooLow(BuracoError):
+    """The account has fewer credits than are needed; `metadata` has what is `available` and `needed`."""
+
+
+class AccountsDisabled(BuracoError):
+    """The service keeps no accounts."""
+
+
 class ApiKeyRejected(BuracoError):
     """The API key that this call requires is missing or invalid."""
 
@@ -161,6 +169,8 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "PLAYER_TOKEN_INVALID": PlayerTokenRejected,
     "PLAYER_TOKEN_EXPIRED": PlayerTokenRejected,
     "SIGN_IN_DISABLED": SignInDisabled,
+    "CREDIT_TOO_LOW": CreditTooLow,
+    "ACCOUNTS_DISABLED": AccountsDisabled,
     "API_KEY_MISSING": ApiKeyRejected,
     "API_KEY_INVALID": ApiKeyRejected,
     "SEAT_NOT_YOURS": SeatNotYours,

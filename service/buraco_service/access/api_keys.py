@@ -65,6 +65,11 @@ class ApiKeys:
             raise ValueError("at least one API key is needed")
         self._keys = fresh
 
+    @property
+    def are_used(self) -> bool:
+        """Return True if there are keys."""
+        return bool(self._keys)
+
     def admit(self, path: str, metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
         """Return the name of the key of a call of this path; None if it has none and needs none, or there are no keys.
 

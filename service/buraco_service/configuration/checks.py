@@ -15,7 +15,8 @@ _KEY_LISTS: Final[dict[str, KeyList[Any]]] = {"signing_keys": SIGNING_KEYS, "api
 def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[str]) -> tuple[Settings, list[str]]:
     """Return the settings, and the problems of those that depend on each other.
 
-    Keys come from their files, and in production mode guests, and tables of players, are off unless they are set.
+    Keys come from their files, and in production mode guests, accounts and tables of players are off unless they are
+    set.
 
     A file that cannot be used is a problem and leaves its setting as it was. `given` are the names of the settings with
     a value of their own, `invalid` of those whose value is not valid.
@@ -42,6 +43,7 @@ def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[st
         settings = dataclasses.replace(
             settings,
             guests=settings.guests and "guests" in given,
+            credits=settings.credits and "credits" in given,
             player_tables=settings.player_tables if "player_tables" in given else 0,
         )
         problems += _check_production(given | invalid)

@@ -110,6 +110,15 @@ class Settings:
         kinds.choice("all", "phrases", "off"),
         "What players may send to each other at most, whatever a table allows: `phrases` are those of the frontends.",
     ] = "all"
+    credits: Annotated[
+        bool,
+        kinds.switch(),
+        "Whether players have accounts of play money, which hold and settle stakes; if not, stakes are only shown.",
+        "true (`false` in production mode)",
+    ] = True
+    initial_credits: Annotated[
+        int, kinds.integer(0, 1_000_000_000_000, "credits"), "Given to an account when it is opened; 0: none."
+    ] = 1000
     heartbeat: Annotated[float, kinds.seconds(0.1, 300), "Silence on a watch after which a heartbeat is sent."] = 15.0
     drain_grace: Annotated[
         float, kinds.seconds(0, 600), "Time that running calls get to finish when the server stops."

@@ -16,9 +16,10 @@ from buraco_codec.wire import Fields
 from buraco_rules import SEED_BYTES, Move, RuleSet
 from buraco_service import errors
 from buraco_service.access.admission import current_caller
+from buraco_service.access.operators import Operators
 from buraco_service.access.player_tokens import Player, PlayerTokenMissing, PlayerTokens
 from buraco_service.access.seat_tokens import SeatClaims, parse_bearer
-from buraco_service.observing.current_call import current_call
+from buraco_service.accounts.entries import HOUSE
 from buraco_service.requests import (
     RequestProblems,
     is_table_id,
@@ -29,6 +30,7 @@ from buraco_service.requests import (
 )
 from buraco_service.serving.arrangements import MAX_ARRANGED, MIN_ARRANGED, fill_arrangements
 from buraco_service.serving.chat_messages import read_message
+from buraco_service.serving.metadata import call_metadata
 from buraco_service.serving.play_stream import PlayStream
 from buraco_service.serving.player_names import normalise_player_name
 from buraco_service.serving.table_options import read_options
@@ -67,11 +69,20 @@ DEFAULT_RECORDS: Final = 10
 class TableServicer(table_service_pb2_grpc.TableServiceServicer):
     """Every RPC of TableService. Errors leave as ApiError; `calls` turns them into statuses."""
 
-    def __init__(self, tables: Tables, feeds: Feeds, players: PlayerTokens, *, chat: ChatMode = ChatMode.ALL) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        feeds: Feeds,
+        players: PlayerTokens,
+        operators: Operators,
+        *,
+        chat: ChatMode = ChatMode.ALL,
+    ) -> None:
         self._tables = tables
         self._repository = tables.repository
         self._feeds = feeds
         self._players = players
+        self._operators = operators
         self._endings = Endings(tables)
         self._rematches = Rematches(tables)
         self._quick_joins = QuickJoins(tables)
@@ -177,9 +188,11 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         _check_entropy(request.entropy, problems)
         table_id, request_id = _read_ids(request, problems)
         seat = request.seat if request.HasField("seat") else None
-        player_id = "" if player is None else player.id
+        player_id, caller = "" if player is None else player.id, current_caller()
+        stakes_for_house = request.bot_level and self._operators.includes(caller)
         return await self._tables.join(
-            table_id, seat, name, request.entropy, request_id, current_caller(), player_id, code
+            *(table_id, seat, name, request.entropy, request_id, caller, player_id, code),
+            account_id=HOUSE if stakes_for_house else None,
         )
 
     async def SignInAsGuest(self, request: pb.SignInAsGuestRequest, context: Context) -> pb.SignInAsGuestResponse:
@@ -378,7 +391,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     def _claims(self, context: Context) -> SeatClaims | None:
         """Return the claims of the caller's token; None without a token."""
-        token = parse_bearer(_metadata(context))
+        token = parse_bearer(call_metadata(context))
         return None if token is None else self._tables.tokens.verify(token, self._tables.clock())
 
     def _seat_claims(self, context: Context) -> SeatClaims:
@@ -395,7 +408,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
 
     def _player(self, context: Context) -> Player | None:
         """Return the player of the caller's player token; None without a token."""
-        return self._players.read_bearer(_metadata(context), self._tables.clock())
+        return self._players.read_bearer(call_metadata(context), self._tables.clock())
 
 
 class _Opening(NamedTuple):
@@ -430,12 +443,6 @@ def _read_own_name(sent: str, player: Player | None, problems: RequestProblems) 
 
 def _seconds(time: Timestamp) -> float:
     return time.seconds + time.nanos / 1e9
-
-
-def _metadata(context: Context) -> Any:
-    """Return the metadata of the call, which grpc makes anew each time it is asked."""
-    call = current_call.get()
-    return context.invocation_metadata() if call is None else call.metadata
 
 
 def _read_name(field: str, sent: str, problems: RequestProblems) -> str:

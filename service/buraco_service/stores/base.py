@@ -21,6 +21,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Protocol, Self
 
+from buraco_service.stores.ledger import Ledger
 from buraco_service.stores.messages import NewMessage, StoredMessage
 
 KEPT_ANSWERS = 512
@@ -256,6 +257,10 @@ class Subscription(Protocol):
 class Store(Protocol):
     """Tables in one database, which any number of processes may share. See the module for what holds of all methods."""
 
+    @property
+    def ledger(self) -> Ledger:
+        """The accounts in the same database."""
+
     async def create(self, table: NewTable) -> None:
         """Write a new table with revision 1.
 
@@ -317,8 +322,8 @@ class Store(Protocol):
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many.
 
-        Fewer than `limit` means that none is left. Those untouched longest, to the hour, go first, each with its log,
-        records, answers and messages.
+        Tables for which something is due, now or later, are spared. Fewer than `limit` means that none is left. Those
+        untouched longest, to the hour, go first, each with its log, records, answers and messages.
         """
 
     async def append_message(self, message: NewMessage) -> int:

@@ -97,6 +97,24 @@ def validate_due(now: float, limit: int) -> None:
     validate_limit(limit)
 
 
+def validate_account(account_id: str, *keys: str) -> None:
+    """Raise ValueError for an account or a key of an entry that cannot be."""
+    if not all(map(is_id, (account_id, *keys))):
+        raise ValueError("not an id for an account, or a key for an entry")
+
+
+def validate_entries(account_id: str, limit: int) -> None:
+    """Raise ValueError for arguments of `Ledger.entries` that are out of range; any number is valid."""
+    validate_account(account_id)
+    validate_limit(limit)
+
+
+def validate_append(account_id: str, key: str, payload: bytes) -> None:
+    """Raise ValueError for arguments of `Ledger.append` that are out of range; a number that cannot be is not next."""
+    validate_account(account_id, key)
+    _validate_payload("the entry", payload)
+
+
 def validate_status(status: str) -> None:
     """Raise ValueError for a text that can be no status."""
     if not is_text(status, MAX_STATUS_LENGTH):

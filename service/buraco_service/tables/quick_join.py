@@ -6,8 +6,14 @@ the seat may be taken; when the table has moved on, another choice replaces it b
 once at most: revisions never come again, hence nobody who still follows a choice that was replaced can carry it out,
 and whoever replaces one has looked whether it was carried out. The last choice is a table that is created with the
 player in its first seat, in one write.
+
+At a table with a stake, to hold the stake changes the table, so that its seat may be taken at any revision, and the new
+table is created before its seat is taken. There a player has the seat once at most because two seats of a table are
+never one player's; only a request whose first attempt stood still while all this happened could end with a seat at a
+second table.
 """
 
+import contextlib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -15,7 +21,7 @@ from uuid import uuid4
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_service import errors
-from buraco_service.stores.base import AlreadyAnswered, Commit, NewTable, RevisionConflict, TableNotFound
+from buraco_service.stores.base import AlreadyAnswered, Commit, NewTable, RevisionConflict, TableExists, TableNotFound
 from buraco_service.tables import changes
 from buraco_service.tables.changes import Change
 from buraco_service.tables.creators import Owner
@@ -82,7 +88,9 @@ class QuickJoins:
         for an owner of too many tables, or INVALID_ARGUMENT for a player without a name.
         """
         check_can_join(table, player.player_id, player.name)
-        table = table._replace(id=derive_quick_join_table_id(request_id), creator=owner.creator)
+        stakes = self._tables.staking.of_new_table(table.stake)
+        table_id = derive_quick_join_table_id(request_id)
+        table = table._replace(id=table_id, creator=owner.creator, stakes=stakes)
         request = _request_of(table, player, request_id, caller)
         now = self._tables.clock()
         try:
@@ -168,7 +176,7 @@ class QuickJoins:
         token_id = uuid4().hex
 
         def decide(table: TableValue) -> Change:
-            if table.revision != choice.revision:
+            if not table.stakes and table.revision != choice.revision:
                 raise _MovedOn
             return changes.join(table, None, player.name, player.entropy, token_id, now, player.player_id)
 
@@ -177,11 +185,11 @@ class QuickJoins:
             return joined.SerializeToString()
 
         try:
-            accepted = await self._tables.repository.change(choice.table_id, None, request, decide, answer)
+            accepted = await self._tables.staking.join(choice.table_id, player.player_id, request, decide, answer)
         except AlreadySeated:
             raise
         except errors.ApiError as refusal:
-            if refusal.reason not in _REFUSED:
+            if refusal.reason not in _REFUSED or not choice.revision:
                 raise
             raise _MovedOn from None
         return table_pb2.StoredJoin.FromString(accepted.answer)
@@ -190,6 +198,10 @@ class QuickJoins:
         self, table: TableValue, player: QuickPlayer, request: Request, owner: Owner, now: float
     ) -> table_pb2.StoredJoin:
         """Create the table with the player in its first seat, unless this request has done so before."""
+        if table.stakes:
+            with contextlib.suppress(AlreadyAnswered, TableExists):
+                await self._tables.repository.create(table, None, b"", owner.name)
+            return await self._join(_Choice(table.id, 0, 0), player, request, now)
         taken = Seat(player.name, uuid4().hex, now, player.entropy, player.player_id)
         table = table._replace(seats=(taken, *table.seats[1:]))
         joined = table_pb2.StoredJoin(seat=0, token_id=taken.token_id, table=table_to_pb(table))

@@ -30,6 +30,7 @@ from buraco_service.tables.entries import Entry, make_entry, parse_entry, serial
 from buraco_service.tables.idempotency import Request
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import make_record
+from buraco_service.tables.stakes import keep_stakes
 from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import parse_table, serialise_table
 from buraco_service.tables.timing import keep_time
@@ -221,6 +222,8 @@ class TableRepository:
         """Commit a change. Without a request the answer is not stored."""
         if table.options.is_timed:
             change = keep_time(table, change, by_clock=by_clock)
+        if table.stakes is not None:
+            change = keep_stakes(table, change)
         entry, after = make_entry(change), change.table
         state, log_entry, content = serialise_table(after), serialise_entry(entry, change), answer(change, entry)
         records: tuple[tuple[int, bytes], ...] = ()

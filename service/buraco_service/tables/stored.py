@@ -15,7 +15,8 @@ from buraco_rules import MatchResult, RuleSet, commitment
 from buraco_service import errors
 from buraco_service.tables.creators import creator_player_id
 from buraco_service.tables.idempotency import derive_rematch_id
-from buraco_service.tables.state import MatchEnd, Offer, OfferKind, Seat, TableOptions, TableState, TableValue
+from buraco_service.tables.state import MatchEnd, Offer, OfferKind, Seat, Stakes, TableOptions, TableState, TableValue
+from buraco_service.tables.stored_stakes import put_stake, stake_from_pb, stakes_from_pb, stakes_to_pb
 from buraco_service.tables.stored_timing import (
     from_timestamp,
     options_from_pb,
@@ -51,6 +52,7 @@ def serialise_table(table: TableValue) -> bytes:
             table.invitation_code,
             table.creator,
             table.removed_player_ids,
+            table.stakes,
         ),
         _TABLE.updated_at(to_timestamp(table.updated_at).SerializeToString()),
         _TABLE.state(table.state),
@@ -84,9 +86,10 @@ def _settled_fields(
     invitation_code: str,
     creator: str,
     removed_player_ids: tuple[str, ...],
+    stakes: Stakes | None,
 ) -> bytes:
     """Return the fields of a StoredTable that moves do not change."""
-    return table_pb2.StoredTable(
+    message = table_pb2.StoredTable(
         id=table_id,
         rule_set=rule_set_to_pb(rules),
         seat_count=len(seats),
@@ -111,7 +114,11 @@ def _settled_fields(
         invitation_code=invitation_code,
         creator=creator,
         removed_player_ids=removed_player_ids,
-    ).SerializeToString()
+        stakes=None if stakes is None else stakes_to_pb(stakes),
+    )
+    for seat, stored in zip(seats, message.seats, strict=True):
+        put_stake(seat.stake, stored)
+    return message.SerializeToString()
 
 
 def parse_table(data: bytes, revision: int) -> TableValue:
@@ -134,7 +141,10 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             id=message.id,
             rules=rules,
             seats=tuple(
-                Seat(seat.player_name, seat.token_id, from_timestamp(seat.joined_at), seat.entropy, seat.player_id)
+                Seat(
+                    *(seat.player_name, seat.token_id, from_timestamp(seat.joined_at), seat.entropy, seat.player_id),
+                    stake=stake_from_pb(seat),
+                )
                 for seat in message.seats
             ),
             target_score=message.target_score,
@@ -159,6 +169,7 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             invitation_code=message.invitation_code,
             creator=message.creator,
             removed_player_ids=tuple(message.removed_player_ids),
+            stakes=stakes_from_pb(message.stakes) if message.HasField("stakes") else None,
         )
     except (DecodeError, ValueError) as error:
         raise CorruptTable("the stored bytes are no table") from error
@@ -184,6 +195,7 @@ def table_to_pb(table: TableValue) -> table_pb2.Table:
         seeded_by_creator=table.seeded_by_creator,
         offers=_offers_to_pb(table.offers),
         creator_player_id=creator_player_id(table.creator),
+        stakes_settled=table.stakes is not None and table.stakes.settled,
     )
     if table.deal is not None:
         message.match.CopyFrom(match_to_pb(table.deal.match))

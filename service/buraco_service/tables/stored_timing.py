@@ -82,7 +82,7 @@ def put_timing(table: TableValue, message: table_pb2.Table) -> None:
     options = options_to_pb(table.options)
     if options is not None:
         message.options.CopyFrom(options)
-    timing, deal, due_at = table.timing, table.deal, table.due_at
+    timing, deal, due_at = table.timing, table.deal, table.clock_due_at
     if timing is None or deal is None:
         return
     for seat in message.seats:

@@ -16,6 +16,7 @@ from buraco_codec.wire import Fields
 from buraco_rules import Move, RuleSet
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
+from buraco_service.accounts.accounts import Accounts
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import AlreadyAnswered, Store, StoredAnswer
 from buraco_service.tables import changes, earlier
@@ -28,6 +29,7 @@ from buraco_service.tables.invitations import check_invited, make_code, remove_p
 from buraco_service.tables.players import AlreadySeated
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.repository import Accepted, TableRepository
+from buraco_service.tables.staking import Staking
 from buraco_service.tables.state import NO_OPTIONS, Seat, TableAccess, TableOptions, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.stored_timing import options_to_pb
@@ -35,6 +37,7 @@ from buraco_service.tables.views import table_view_bytes
 
 _RETRY_AFTER: Final = 10.0
 """Seconds after which an owner of too many tables may try again: until then one of them may be over."""
+_LONGEST_LIFETIME: Final = 315_360_000.0
 _SUBMITTED: Final = Fields(table_service_pb2.SubmitMovesResponse)
 _TABLE_ALONE: Final = Fields(table_service_pb2.LeaveTableResponse)
 
@@ -44,6 +47,8 @@ class Tables:
 
     `clock` gives seconds since the epoch; an API key has `max_owned` unfinished tables at a time, a player who needs no
     key `max_player_tables` that wait; a table untouched for `table_ttl` seconds may be removed.
+    `credits`: whether accounts hold the stakes of new tables, and are opened with
+    `initial_credits`.
     """
 
     def __init__(
@@ -56,6 +61,8 @@ class Tables:
         max_owned: int = 1000,
         max_player_tables: int = 0,
         table_ttl: float = math.inf,
+        credits: bool = False,
+        initial_credits: int = 1000,
     ) -> None:
         self.tokens = tokens
         self.metrics = metrics
@@ -64,6 +71,9 @@ class Tables:
         self.max_player_tables = max_player_tables
         # Half of it, because clocks differ.
         self.repository = TableRepository(store, RecentTables(max_age=table_ttl / 2, clock=clock), metrics)
+        self.accounts = Accounts(store.ledger, metrics, clock=clock, initial=initial_credits)
+        lifetime = min(table_ttl, _LONGEST_LIFETIME)
+        self.staking = Staking(self.repository, self.accounts, metrics, clock=clock, holds=credits, lifetime=lifetime)
 
     async def create(
         self,
@@ -97,6 +107,7 @@ class Tables:
             options=options,
             invitation_code=make_code() if options.access is TableAccess.INVITATION else "",
             creator=owner.creator,
+            stakes=self.staking.of_new_table(stake),
         )
         content = [b"%d %d %d" % (seats, target_score, stake), master_seed if seeded_by_creator else b""]
         chosen = options_to_pb(options)
@@ -147,13 +158,14 @@ class Tables:
         caller: str | None = None,
         player_id: str = "",
         invitation_code: str = "",
+        account_id: str | None = None,
     ) -> table_service_pb2.JoinTableResponse:
         """Let a player take a seat (None: the first free one), and issue its token.
 
         A player with an id who has that seat comes back to it: nothing changes but the token. No token is stored: a
         repeat gets one that is issued from what is stored, and is equal to the first; a player with an id gets a fresh
-        one if the first has ended. Raise what `check_invited`, `changes.join` and `TableRepository.change` raise,
-        AlreadySeated only if another seat is asked for.
+        one if the first has ended. The account (None: the player's) stakes where the table asks for it. Raise what
+        `check_invited`, `changes.join` and `Staking.join` raise, AlreadySeated only if another seat is asked for.
         """
         token_id = uuid4().hex
         now = self.clock()
@@ -175,7 +187,8 @@ class Tables:
         request = Request.of("join", request_id, caller or "", *content)
         is_same = partial(earlier.is_same_join, seat, player_name)
         try:
-            accepted = await self.repository.change(table_id, None, request, decide, answer, is_same)
+            account_id = player_id if account_id is None else account_id
+            accepted = await self.staking.join(table_id, account_id, request, decide, answer, is_same)
         except AlreadySeated as held:
             if seat not in (None, held.seat):
                 raise
@@ -217,7 +230,10 @@ class Tables:
         """Let a player give the seat back, which voids its tokens."""
         is_same = partial(earlier.is_same_play, self.repository.store, table_id, (), None)
         answer = await self.change_for_seat("leave", table_id, claims, request_id, changes.leave, is_same=is_same)
-        return table_service_pb2.LeaveTableResponse.FromString(answer)
+        left = table_service_pb2.LeaveTableResponse.FromString(answer)
+        if left.table.stake:
+            await self.staking.try_to_carry_out(table_id)
+        return left
 
     async def change_for_seat(
         self,

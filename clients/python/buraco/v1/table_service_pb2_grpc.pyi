@@ -27,7 +27,8 @@ class TableServiceStub:
                            AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
                            ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
                            a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player);
-                           CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it
+                           CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it;
+                           CREDIT_TOO_LOW (for the stake: the metadata have what is `available` and `needed`)
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
@@ -88,6 +89,9 @@ class TableServiceStub:
     and nothing changes, whatever name and entropy are given. ALREADY_SEATED if another seat is asked for. A repeat of the first
     request has a fresh token, too, once the first one has ended. Tokens stay good until their own end; when the seat is left all
     are void.
+
+    Where the service keeps accounts (AccountService), a table with a stake takes only players with a player token before the match,
+    and holds the stake of each: PLAYER_TOKEN_MISSING, CREDIT_TOO_LOW. A seat of a running match has its stake already.
     """
     RenewToken: _aio.UnaryUnaryMultiCallable[_table_service_pb2.RenewTokenRequest, _table_service_pb2.RenewTokenResponse]
     """A fresh token for the seat of the token sent, which must still be good; that one stays good until its own end. To be called
@@ -142,7 +146,7 @@ class TableServiceStub:
     """After a match: takes the same seat of the table for its rematch, with the token of the finished one. There is one such table for
     all, opened by the first who calls, with the same rules, target and stake; the seat after the one that started the
     first deal starts. Seats of players who do not come are free for anybody, first come first served (SEAT_TAKEN). Whoever
-    holds the seat gets a fresh token for it.
+    holds the seat gets a fresh token for it. Where the service keeps accounts, the player of the seat stakes anew, as for JoinTable.
     """
     QuickJoin: _aio.UnaryUnaryMultiCallable[_table_service_pb2.QuickJoinRequest, _table_service_pb2.QuickJoinResponse]
     """Takes a seat at any table that waits for players and is as asked for: public, with these rules, seats, target, stake and options;
@@ -177,7 +181,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
                            AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
                            ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
                            a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player);
-                           CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it
+                           CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it;
+                           CREDIT_TOO_LOW (for the stake: the metadata have what is `available` and `needed`)
       ABORTED              REVISION_STALE: read the table again
       ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
       NOT_FOUND            TABLE_UNKNOWN
@@ -260,6 +265,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         and nothing changes, whatever name and entropy are given. ALREADY_SEATED if another seat is asked for. A repeat of the first
         request has a fresh token, too, once the first one has ended. Tokens stay good until their own end; when the seat is left all
         are void.
+
+        Where the service keeps accounts (AccountService), a table with a stake takes only players with a player token before the match,
+        and holds the stake of each: PLAYER_TOKEN_MISSING, CREDIT_TOO_LOW. A seat of a running match has its stake already.
         """
 
     @_abc_1.abstractmethod
@@ -410,7 +418,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         """After a match: takes the same seat of the table for its rematch, with the token of the finished one. There is one such table for
         all, opened by the first who calls, with the same rules, target and stake; the seat after the one that started the
         first deal starts. Seats of players who do not come are free for anybody, first come first served (SEAT_TAKEN). Whoever
-        holds the seat gets a fresh token for it.
+        holds the seat gets a fresh token for it. Where the service keeps accounts, the player of the seat stakes anew, as for JoinTable.
         """
 
     @_abc_1.abstractmethod

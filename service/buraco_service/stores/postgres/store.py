@@ -30,6 +30,7 @@ from buraco_service.stores.notify import Subscriptions, TableSubscription
 from buraco_service.stores.postgres import calls, messages
 from buraco_service.stores.postgres.commits import CommitBatch, merge_commits
 from buraco_service.stores.postgres.connect import connect, parse_url
+from buraco_service.stores.postgres.ledger import PostgresLedger
 from buraco_service.stores.postgres.listen import CHANNEL, Listener
 from buraco_service.stores.postgres.pool import Call, Connect, ConnectionPool
 from buraco_service.stores.postgres.schema import check_schema
@@ -46,6 +47,7 @@ class PostgresStore:
     def __init__(self, connect: Connect) -> None:
         self._commits = ConnectionPool(1, connect, merge_commits)
         self._calls = ConnectionPool(CONNECTIONS, connect)
+        self.ledger = PostgresLedger(self._call)
         # All processes are notified of all tables, so that a first or last subscription changes nothing.
         self._subscriptions = Subscriptions()
         # Commits notify the subscriptions here directly; notifications of other writes come by the listener.

@@ -55,6 +55,16 @@ class TableKeys(NamedTuple):
         return self[1:10]
 
 
+class AccountKeys(NamedTuple):
+    """The keys of an account, which has the bucket of its id."""
+
+    bucket: int
+    entries: bytes
+    """List of the entries, from number 1 on."""
+    posted: bytes
+    """Hash: the key of an entry -> its number."""
+
+
 class Keys:
     """The names of keys with one prefix in one database."""
 
@@ -86,6 +96,12 @@ class Keys:
         """Return the key of a bucket; see `TableKeys.due`."""
         return f"{self._bucket(bucket)}due".encode()
 
+    def of_account(self, account_id: str) -> AccountKeys:
+        """Return the keys of an account."""
+        bucket = bucket_of(account_id)
+        base = self._bucket(bucket)
+        return AccountKeys(bucket, f"{base}entries:{account_id}".encode(), f"{base}posted:{account_id}".encode())
+
     def claim(self, request_id: str) -> bytes:
         """Return the key of a hash that names the table that an earlier version created for a request.
 
@@ -107,7 +123,7 @@ class Keys:
 
 
 def bucket_of(name: str) -> int:
-    """Return the bucket of a table id or a request id."""
+    """Return the bucket of the id of a table, a request or an account."""
     return zlib.crc32(name.encode()) % BUCKETS
 
 

@@ -32,6 +32,7 @@ from buraco_service.stores.notify import Subscriptions, TableSubscription
 from buraco_service.stores.redis import messages, scripts
 from buraco_service.stores.redis.checks import check_safety, check_schema
 from buraco_service.stores.redis.keys import Keys, TableKeys, bucket_of
+from buraco_service.stores.redis.ledger import RedisLedger
 from buraco_service.stores.redis.listing import Listing
 from buraco_service.stores.redis.nodes import Nodes
 from buraco_service.stores.redis.url import Place
@@ -45,6 +46,7 @@ class RedisStore:
         self._nodes = nodes
         self._keys = keys
         self._listing = Listing(nodes, keys)
+        self.ledger = RedisLedger(nodes, keys, self._call)
         self._subscriptions = Subscriptions()
         self._changes = TableChanges(nodes, keys, self._subscriptions.notify, self._subscriptions.notify_message)
         self._subscriptions.on_first = self._changes.watch

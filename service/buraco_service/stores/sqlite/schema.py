@@ -16,7 +16,7 @@ from buraco_service.stores.sqlite import messages
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 8
 """The schema that this version reads and writes."""
 _APPLICATION_ID = 0x42755263
 
@@ -97,6 +97,18 @@ _ADDED = {
         "CREATE INDEX tables_by_due ON tables (due_at) WHERE due_at IS NOT NULL",
     ),
     5: messages.SCHEMA,
+    6: (),
+    7: (),
+    8: (
+        """CREATE TABLE ledger (
+            account_id TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            payload BLOB NOT NULL,
+            PRIMARY KEY (account_id, number)
+        ) WITHOUT ROWID""",
+        "CREATE UNIQUE INDEX ledger_by_key ON ledger (account_id, key)",
+    ),
 }
 
 

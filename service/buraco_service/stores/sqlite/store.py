@@ -17,6 +17,7 @@ from buraco_service.stores.base import Commit, LogEntry, NewTable, StoredAnswer,
 from buraco_service.stores.messages import NewMessage, StoredMessage
 from buraco_service.stores.notify import Subscriptions, TableSubscription
 from buraco_service.stores.sqlite import messages, reads, writes
+from buraco_service.stores.sqlite.ledger import SqliteLedger
 from buraco_service.stores.sqlite.poll import ForeignCommits
 from buraco_service.stores.sqlite.schema import open_reader
 from buraco_service.stores.sqlite.threads import ReaderThread
@@ -31,6 +32,7 @@ class SqliteStore:
     def __init__(self, writer: WriterThread, reader: ReaderThread) -> None:
         self._writer = writer
         self._reader = reader
+        self.ledger = SqliteLedger(self._read, self._write)
         self._subscriptions = Subscriptions()
         self._foreign_commits = ForeignCommits(
             # On the writing connection, the data version leaves out the commits of this process.
