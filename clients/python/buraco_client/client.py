@@ -16,6 +16,7 @@ from buraco.v1 import (
 from buraco_client.backoff import Backoff
 from buraco_client.channel import open_channel
 from buraco_client.connection import Connection
+from buraco_client.pages import iterate_chat, iterate_deals
 from buraco_client.rules import Rules, RulesClient, set_rules
 from buraco_client.seat import Seat
 from buraco_client.streams import StreamSettings
@@ -127,8 +128,8 @@ class BuracoClient:
 
         `target_score`: 0 plays one deal; default: the usual one of the rule set. `stake`: credits that each player
         stakes, held where the service keeps accounts. `seed`: 32 bytes that make the match reproducible and its cards
-        known to the creator, which the table shows; default: random. `options`: a clock, and a time to confirm scores;
-        default: neither.
+        known to the creator, which the table shows; default: random. `options`: a clock, a time to confirm scores, who may watch and how much later, and what
+        players may write; default: no clock, everybody at once, everything.
         """
         request = table_service_pb2.CreateTableRequest(
             seats=seats,
@@ -311,34 +312,61 @@ class BuracoClient:
         request = table_service_pb2.TableServiceGetViewRequest(table_id=table_id)
         return await self._call(self._tables.GetView, request, timeout=timeout)
 
-    def watch(self, table_id: str, *, after_revision: int | None = None, views: bool = False) -> Watch:
+    def list_chat(
+        self, table_id: str, *, after_message: int = 0, page_size: int = 0, timeout: float | None = None
+    ) -> AsyncIterator[table_service_pb2.ChatMessage]:
+        """Yield the kept messages to the table after a number, as everybody may read them.
+
+            texts = [message.text async for message in client.list_chat(table_id)]
+
+        `page_size`: messages a call, 1 to 200; 0 means 50. `timeout`: seconds for each page. Raise SeatNotYours if only
+        players may see the table: `Seat.list_chat` is for them.
+        """
+        request = table_service_pb2.ListChatRequest(table_id=table_id, after_message=after_message, page_size=page_size)
+
+        async def get_page(asked: table_service_pb2.ListChatRequest) -> table_service_pb2.ListChatResponse:
+            return await self._call(self._tables.ListChat, asked, timeout=timeout)
+
+        return iterate_chat(get_page, request)
+
+    def watch(
+        self,
+        table_id: str,
+        *,
+        after_revision: int | None = None,
+        views: bool = False,
+        chat: bool = False,
+        after_message: int = 0,
+    ) -> Watch:
         """Return what happens at a table as everybody may see it; see `Watch`.
 
             async for update in client.watch(table_id):
                 ...
 
         `after_revision`: yield only later changes, without the state first. `views`: yield a ViewUpdate after every
-        change.
+        change. `chat`: yield a ChatMessage for each message, from those kept after number `after_message` on. Raise
+        SeatNotYours if only players may see the table.
         """
-        return Watch(self._connection, table_id, None, after_revision, views=views)
+        return Watch(
+            self._connection, table_id, None, after_revision, views=views, chat=chat, after_message=after_message
+        )
 
-    async def get_record(
+    def get_record(
         self, table_id: str, *, after_deal: int = 0, page_size: int = 0, timeout: float | None = None
     ) -> AsyncIterator[table_pb2.DealRecord]:
         """Yield the finished deals after a deal number, in order.
 
             moves = sum([len(deal.moves) async for deal in client.get_record(table_id)])
 
-        `page_size`: deals a call, 1 to 50; 0 means 10. `timeout`: seconds for each page.
+        `page_size`: deals a call, 1 to 50; 0 means 10. `timeout`: seconds for each page. Raise SeatNotYours if only
+        players may see the table: `Seat.get_record` is for them.
         """
         request = table_service_pb2.GetRecordRequest(table_id=table_id, after_deal=after_deal, page_size=page_size)
-        while True:
-            page = await self._call(self._tables.GetRecord, request, timeout=timeout)
-            for deal in page.deals:
-                yield deal
-            if not page.more or not page.deals:
-                return
-            request.after_deal = page.deals[-1].deal_number
+
+        async def get_page(asked: table_service_pb2.GetRecordRequest) -> table_service_pb2.GetRecordResponse:
+            return await self._call(self._tables.GetRecord, asked, timeout=timeout)
+
+        return iterate_deals(get_page, request)
 
     async def get_cut_off_deal(self, table_id: str, *, timeout: float | None = None) -> table_pb2.DealRecord | None:
         """Return the deal that the end of the match cut off, with its seed and moves; None if there is none.

@@ -85,8 +85,8 @@ class RuleBroken(BuracoError):
 
 class TableRefused(BuracoError):
     """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, ALREADY_SEATED, TABLE_NOT_PLAYING, TABLE_FINISHED,
-    TABLE_NOT_FINISHED, TOO_MANY_REVERSALS, ALREADY_OFFERED, NO_OFFER, TOO_LATE_TO_ABORT, AWAITING_CONFIRMATION or
-    SCORE_NOT_SHOWN.
+    TABLE_NOT_FINISHED, TOO_MANY_REVERSALS, ALREADY_OFFERED, NO_OFFER, TOO_LATE_TO_ABORT, AWAITING_CONFIRMATION,
+    SCORE_NOT_SHOWN, CHAT_OFF, PHRASES_ONLY or NO_PARTNER.
     """
 
 
@@ -127,7 +127,9 @@ class ApiKeyRejected(BuracoError):
 
 
 class SeatNotYours(BuracoError):
-    """The token belongs to another table, or to a player who left."""
+    """The token belongs to another table, or to a player who left; or only players may see the table, and no token
+    came (SPECTATORS_NOT_ALLOWED).
+    """
 
 
 class LimitReached(BuracoError):
@@ -159,6 +161,9 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "ALREADY_OFFERED": TableRefused,
     "NO_OFFER": TableRefused,
     "TOO_LATE_TO_ABORT": TableRefused,
+    "CHAT_OFF": TableRefused,
+    "PHRASES_ONLY": TableRefused,
+    "NO_PARTNER": TableRefused,
     "REVISION_STALE": RevisionStale,
     "REQUEST_ID_REUSED": RequestIdReused,
     "TABLE_UNKNOWN": TableUnknown,
@@ -174,6 +179,7 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "API_KEY_MISSING": ApiKeyRejected,
     "API_KEY_INVALID": ApiKeyRejected,
     "SEAT_NOT_YOURS": SeatNotYours,
+    "SPECTATORS_NOT_ALLOWED": SeatNotYours,
     "LIMIT_REACHED": LimitReached,
     "STORE_UNAVAILABLE": Unavailable,
     "TABLE_TOO_NEW": Unavailable,
