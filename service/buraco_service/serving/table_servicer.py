@@ -59,6 +59,8 @@ MAX_ENTROPY_BYTES: Final = 64
 MAX_TARGET: Final = 1_000_000
 MAX_STAKE: Final = 10**12
 MAX_SEATS: Final = 4
+MAX_ID: Final = 64
+"""Characters in the id of a rule set."""
 MAX_CODE_LENGTH: Final = 64
 MAX_PAGE: Final = 200
 DEFAULT_PAGE: Final = 50
@@ -160,6 +162,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.check("page_token", not after or is_table_id(after), "the token of the page before")
         problems.check("state", int(request.state) in (0, *TableState), "no state of a table")
         problems.check("access", int(request.access) in (0, *TableAccess), "no access of a table")
+        problems.check("rule_set_id", len(request.rule_set_id) <= MAX_ID, f"at most {MAX_ID} characters")
         problems.check("free_seats", request.free_seats <= MAX_SEATS, f"at most {MAX_SEATS}")
         problems.raise_if_any()
         player = self._player(context) if request.mine else None

@@ -77,7 +77,8 @@ def enlarge(message: Any, way: Way) -> None:
         for _ in range(LARGE):
             getattr(message, last.name).add()
     elif last.is_repeated:
-        getattr(message, last.name).extend([1] * LARGE)
+        text = last.type == FieldDescriptor.TYPE_STRING
+        getattr(message, last.name).extend([str(number) for number in range(LARGE)] if text else [1] * LARGE)
     else:
         setattr(message, last.name, "x" * LARGE if last.type == FieldDescriptor.TYPE_STRING else b"x" * LARGE)
 

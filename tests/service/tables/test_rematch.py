@@ -297,11 +297,14 @@ def test_what_a_rematch_keeps() -> None:
         offers=(Offer(1, OfferKind.DRAW),),
         how=MatchEnd.RESIGNED,
         stakes=Stakes(3600, settled=True),
+        invitation_code="ABCDEFGHJKLMNPQR",
+        creator="player:ada",
+        removed_player_ids=("cy",),
     )
     unset = [name for name, default in TableValue._field_defaults.items() if getattr(former, name) == default]
     assert not unset, "or what becomes of it is not looked at"
     again = rematch_of(former, "b" * 32, 10.0, Stakes(60))
-    kept = {"rules", "target_score", "stake", "options"}
+    kept = {"rules", "target_score", "stake", "options", "invitation_code", "creator"}
     assert {name for name in TableValue._fields if getattr(again, name) == getattr(former, name)} == kept
     assert again.seats == (Seat(), Seat())
     assert again.first_starter == 1 - deal.match.starter
@@ -309,4 +312,5 @@ def test_what_a_rematch_keeps() -> None:
         "b" * 32, deal.rules, again.seats, 500, 3, 10.0, 10.0, again.master_seed, seeded_by_creator=False
     )
     plain = plain._replace(request_ids_bound_since=1, options=former.options, first_starter=again.first_starter)
+    plain = plain._replace(invitation_code=former.invitation_code, creator=former.creator)
     assert again == plain._replace(stakes=Stakes(60))
