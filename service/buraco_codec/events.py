@@ -28,6 +28,7 @@ _RENAMED: Final = {"meld_index": "index", "size": "count"}
 
 _MATCH_ENDED: Final = _EVENT.match_ended(b"")[:-1]
 _SEAT_CHANGED: Final = _EVENT.seat_changed(b"")[:-1]
+_SEAT_ABSENT: Final = _EVENT.seat_absent(b"")[:-1]
 """What a serialised event of these kinds begins with: all but its size, 0 here."""
 _CACHED: Final = 4096
 
@@ -93,6 +94,11 @@ def ends_match(event: bytes) -> bool:
 def seat_change(event: bytes) -> event_pb2.SeatChanged | None:
     """Return the content of a serialised event if a seat was taken or left with it, else None."""
     return event_pb2.Event.FromString(event).seat_changed if event.startswith(_SEAT_CHANGED) else None
+
+
+def absent_seat(event: bytes) -> int | None:
+    """Return the seat that a serialised event makes absent for want of a stream, else None."""
+    return event_pb2.Event.FromString(event).seat_absent.seat if event.startswith(_SEAT_ABSENT) else None
 
 
 @lru_cache(_CACHED)
@@ -161,5 +167,6 @@ VISIBLE: Final[dict[str, Visible]] = {
     "turn_timed_out": _visible("seat absent"),
     "confirmation_awaited": _visible("deal_number"),
     "score_confirmed": _visible("seat"),
+    "seat_absent": _visible("seat"),
     "seat_returned": _visible("seat"),
 }

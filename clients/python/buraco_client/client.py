@@ -337,6 +337,7 @@ class BuracoClient:
         views: bool = False,
         chat: bool = False,
         after_message: int = 0,
+        presence: bool = False,
     ) -> Watch:
         """Return what happens at a table as everybody may see it; see `Watch`.
 
@@ -344,11 +345,16 @@ class BuracoClient:
                 ...
 
         `after_revision`: yield only later changes, without the state first. `views`: yield a ViewUpdate after every
-        change. `chat`: yield a ChatMessage for each message, from those kept after number `after_message` on. Raise
+        change. `chat`: yield a ChatMessage for each message, from those kept after number `after_message` on.
+        `presence`: yield a Presence, with the seats at which a player is seen, first and whenever that changes. Raise
         SeatNotYours if only players may see the table.
         """
         return Watch(
-            self._connection, table_id, None, after_revision, views=views, chat=chat, after_message=after_message
+            *(self._connection, table_id, None, after_revision),
+            views=views,
+            chat=chat,
+            after_message=after_message,
+            presence=presence,
         )
 
     def get_record(

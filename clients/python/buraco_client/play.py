@@ -87,6 +87,7 @@ class PlaySession(AsyncIterator[PlayUpdate]):
         views: bool,
         chat: bool = False,
         after_message: int = 0,
+        presence: bool = False,
     ) -> None:
         self._connection = connection
         self._table_id = table_id
@@ -95,6 +96,7 @@ class PlaySession(AsyncIterator[PlayUpdate]):
         self._views = views
         self._chat = chat
         self._cursor = Cursor(views=views, message=after_message)
+        self._presence = presence
         self._outage = Outage(connection.streams)
         self._updates: deque[PlayUpdate] = deque()
         self._waiter: asyncio.Future[None] | None = None
@@ -276,6 +278,7 @@ class PlaySession(AsyncIterator[PlayUpdate]):
             views=self._views,
             chat=self._chat,
             after_message=self._cursor.message,
+            presence=self._presence,
         )
         # No silence timer yet: cancelling a call that has no connection does not wake its writer.
         async with asyncio.timeout(self._connection.streams.max_silence):

@@ -296,6 +296,7 @@ class Seat:
         legal_moves: bool = False,
         chat: bool = False,
         after_message: int = 0,
+        presence: bool = False,
     ) -> Watch:
         """Return what happens at the table as the seat may see it; see `Watch`.
 
@@ -304,7 +305,8 @@ class Seat:
 
         `after_revision`: yield only later changes, without the state first. `views`: yield a ViewUpdate after every
         change. `legal_moves`: yield a PlayTurn with the view and the legal moves whenever the seat is to move. `chat`:
-        yield a ChatMessage for each message, from those kept after number `after_message` on.
+        yield a ChatMessage for each message, from those kept after number `after_message` on. `presence`: yield
+        a Presence, with the seats at which a player is seen, first and whenever that changes.
         """
         return Watch(
             self._connection,
@@ -315,10 +317,17 @@ class Seat:
             legal_moves=legal_moves,
             chat=chat,
             after_message=after_message,
+            presence=presence,
         )
 
     def play(
-        self, *, legal_moves: bool = True, views: bool = False, chat: bool = False, after_message: int = 0
+        self,
+        *,
+        legal_moves: bool = True,
+        views: bool = False,
+        chat: bool = False,
+        after_message: int = 0,
+        presence: bool = False,
     ) -> PlaySession:
         """Return a two-way stream for watching and playing, the cheapest way for each move; see `PlaySession`.
 
@@ -335,6 +344,7 @@ class Seat:
             views=views,
             chat=chat,
             after_message=after_message,
+            presence=presence,
         )
 
     async def _call(

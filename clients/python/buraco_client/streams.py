@@ -13,7 +13,7 @@ from buraco_client.backoff import Backoff
 from buraco_client.errors import BuracoError, Unavailable
 
 #: What a stream yields: the whole state, a change, or the notice that the changes asked for are no longer stored; if
-#: asked for, the view after a change, the legal moves if the seat is to move, and chat messages.
+#: asked for, the view after a change, the legal moves if the seat is to move, chat messages, and who is seen.
 Update = (
     table_service_pb2.TableUpdate
     | table_pb2.Events
@@ -21,6 +21,7 @@ Update = (
     | table_service_pb2.ViewUpdate
     | table_service_pb2.PlayTurn
     | table_service_pb2.ChatMessage
+    | table_service_pb2.Presence
 )
 
 # CANCELLED comes from the other side here, and these streams have no deadline: a server or proxy ended them.
@@ -60,6 +61,7 @@ class Cursor:
     def __init__(self, revision: int | None = None, *, views: bool = False, message: int = 0) -> None:
         self._awaits_view = views
         self._view_revision = self._turn_revision = -1
+        self._seen: tuple[int, ...] | None = None
         #: The newest revision seen; None before the first state.
         self.revision = revision
         #: The number of the newest chat message seen; 0 before the first.
@@ -83,8 +85,12 @@ class Cursor:
     def advance(self, update: Update) -> bool:
         """Move to an update and return True, or return False if it is not new.
 
-        HistoryGone is always new, and so is the state after it, whatever its revision.
+        HistoryGone is always new, and so is the state after it, whatever its revision. A Presence is new if it differs
+        from the one before.
         """
+        if isinstance(update, table_service_pb2.Presence):
+            before_seen, self._seen = self._seen, tuple(update.seats)
+            return self._seen != before_seen
         if isinstance(update, table_service_pb2.HistoryGone):
             # The state that follows is new even if its revision is lower: the store may have been restored.
             self.revision = self.final_revision = None
@@ -219,4 +225,6 @@ def get_update(
         return response.turn
     if kind == "chat":
         return response.chat
+    if kind == "presence":
+        return response.presence
     return None

@@ -37,6 +37,7 @@ from buraco_service.tables.counting import count_tables
 from buraco_service.tables.deadlines import Deadlines
 from buraco_service.tables.expiry import expire_tables
 from buraco_service.tables.feeds import Feeds
+from buraco_service.tables.presence import Presence
 from buraco_service.tables.state import ChatMode
 from buraco_service.tables.tables import Tables
 from buraco_service.workers.link import WorkerLink
@@ -49,11 +50,12 @@ _CRASH_GRACE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """The services by full name, what the server calls before it stops, and what carries out due times."""
+    """The services by full name, what the server calls before it stops, what carries out due times, and who is seen."""
 
     services: Mapping[str, Register]
     on_drain: tuple[OnDrain, ...]
     deadlines: Deadlines
+    presence: Presence
 
 
 def compose(
@@ -88,6 +90,7 @@ def compose(
         },
         on_drain=(feeds.drain,),
         deadlines=Deadlines(tables, metrics, tolerance=settings.clock_tolerance),
+        presence=tables.presence,
     )
 
 
@@ -171,6 +174,7 @@ async def _run(settings: Settings, link: WorkerLink | None) -> None:
         asyncio.create_task(expire_tables(store, settings.table_ttl)),
         asyncio.create_task(count_tables(metrics, store)),
         asyncio.create_task(application.deadlines.run()),
+        asyncio.create_task(application.presence.run()),
     ]
     crash: BaseException | None = None
     try:

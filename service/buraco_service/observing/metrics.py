@@ -32,7 +32,7 @@ from buraco_service.observing.collectors import (
 )
 
 MoveOutcome = Literal["ok", "refused", "failed", "cancelled"]
-DueKind = Literal["turn", "confirmation", "settlement", "release", "orphan", "idle"]
+DueKind = Literal["turn", "confirmation", "absence", "settlement", "release", "orphan", "idle"]
 UNKNOWN = "unknown"
 """The label value of RPCs that do not exist."""
 CUSTOM = "custom"
@@ -104,6 +104,7 @@ class Metrics:
         self._refusals = counter("buraco_refusals_total", "Calls refused, by reason and limit.", "reason", "limit")
         self._unsent = gauge("buraco_unsent_messages", "Calls open now whose message has not arrived.")
         self._watches = gauge("buraco_watches", "Streams that watch or play a table now.")
+        self._present_seats = gauge("buraco_present_seats", "Seats whose players have a stream open here now.")
         text = "Seconds that operations of the store took."
         self._store_seconds = durations("buraco_store_operation_seconds", text, "operation", _STORE_BUCKETS)
         text = "Operations of the store, by their outcome."
@@ -197,6 +198,10 @@ class Metrics:
     def add_watch(self) -> None:
         """Count a stream that begins to watch or play a table."""
         self._watches.inc()
+
+    def add_present_seats(self, count: int) -> None:
+        """Count so many more, or fewer, seats whose players have a stream open here."""
+        self._present_seats.inc(count)
 
     def remove_watch(self) -> None:
         """Stop counting such a stream when it ends."""

@@ -63,6 +63,7 @@ class PlayStream:
             await self._send(await self._feed.begin(after_revision))
             await self._send(await self._feed.observe())
             await self._send(await self._feed.read_messages())
+            await self._send(self._feed.observe_presence())
         self._began_over = self._feed.is_over
         following = asyncio.create_task(self._follow())
         answering = asyncio.create_task(self._answer_requests())
@@ -96,6 +97,9 @@ class PlayStream:
             if self._feed.chat is not None:
                 async with self._sending:
                     await self._send(await self._feed.read_messages())
+            if presence := self._feed.observe_presence():
+                async with self._sending:
+                    await self._send(presence)
 
     async def _answer_requests(self) -> None:
         """Serve the requests of the player, one after the other."""

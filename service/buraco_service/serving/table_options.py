@@ -20,6 +20,8 @@ MAX_ABSENT_AFTER_TURNS: Final = 100
 MAX_SPECTATOR_DELAY: Final = 3600
 DEFAULT_ABSENT_AFTER_TURNS: Final = 3
 MAX_PLAYER_IDS: Final = 64
+MIN_ABSENT_AFTER: Final = 10.0
+MAX_ABSENT_AFTER: Final = 86_400.0
 _Choice = TypeVar("_Choice", bound=IntEnum)
 _WITHOUT_CLOCK: Final = "only with a turn_time"
 
@@ -66,11 +68,16 @@ def _read_times(options: table_pb2.TableOptions, problems: RequestProblems) -> T
     known = options.absence in (table_pb2.ABSENCE_POLICY_UNSPECIFIED, table_pb2.ABSENCE_POLICY_WAIT)
     problems.check(("options", "absence"), known, "no policy")
     access, player_ids = _read_access(options, problems)
+    unseen_time = _read_time("absent_after", options.absent_after, MIN_ABSENT_AFTER, MAX_ABSENT_AFTER, problems)
+    problems.check(("options", "absent_after"), options.absent_after.nanos == 0, "whole seconds")
     if not options.HasField("turn_time") or turn_time == 0:
         problems.check(("options", "reserve_time"), not reserve_time, _WITHOUT_CLOCK)
         problems.check(("options", "absent_after_turns"), not absent_after, _WITHOUT_CLOCK)
-        problems.check(("options", "absence"), not options.absence, _WITHOUT_CLOCK)
-        return TableOptions(confirmation_time=confirmation_time, access=access, player_ids=player_ids)
+        has_absence = bool(unseen_time) or not options.absence
+        problems.check(("options", "absence"), has_absence, "only with a turn_time or absent_after")
+        return TableOptions(
+            confirmation_time=confirmation_time, access=access, player_ids=player_ids, absent_after=unseen_time
+        )
     return TableOptions(
         turn_time,
         reserve_time,
@@ -78,6 +85,7 @@ def _read_times(options: table_pb2.TableOptions, problems: RequestProblems) -> T
         absent_after or DEFAULT_ABSENT_AFTER_TURNS,
         access=access,
         player_ids=player_ids,
+        absent_after=unseen_time,
     )
 
 

@@ -224,7 +224,8 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         table_id = read_table_id(request.table_id)
         claims = self._claims(context)
         table = await self._spectators.see(await self._repository.get(table_id), claims)
-        view = self._repository.view(table, None if claims is None else claims.seat)
+        present = await self._tables.presence.look(table)
+        view = self._repository.view(table, None if claims is None else claims.seat, present=present)
         return _GET_VIEW.revision(table.revision) + (b"" if view is None else _GET_VIEW.view(view))
 
     async def ListLegalMoves(  # type: ignore[override]
@@ -303,6 +304,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
                 legal_moves=request.legal_moves,
                 chat=request.chat,
                 after_message=request.after_message,
+                presence=request.presence,
             ) as feed,
             aclosing(self._feeds.follow(feed, after)) as updates,
         ):
@@ -331,6 +333,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             legal_moves=opening.legal_moves,
             chat=opening.chat,
             after_message=opening.after_message,
+            presence=opening.presence,
         ) as feed:
             stream = PlayStream(self._tables, self._feeds, feed, table_id, claims, request_iterator, context.write)
             await stream.run(after)

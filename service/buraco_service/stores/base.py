@@ -18,6 +18,7 @@ A new store is a class with the methods of `Store`, an entry in `urls.open_store
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Protocol, Self
 
@@ -102,6 +103,17 @@ class Commit(NamedTuple):
     or more; None keeps all. The new revision's entry always stays."""
     due_at: float | None = None
     """As in NewTable, in place of what the table had."""
+
+
+class Lease(NamedTuple):
+    """That the player of a seat is seen, for a while: whoever sees the player renews the lease before it ends."""
+
+    table_id: str
+    seat: int
+    until: float | None
+    """When the lease ends, in seconds since the epoch; None changes nothing, or is not known."""
+    absent_at: float | None = None
+    """From when on `Store.lapsed` lists the table; None changes nothing, or is not known."""
 
 
 class StoreError(Exception):
@@ -318,6 +330,25 @@ class Store(Protocol):
 
     async def due(self, now: float, limit: int) -> list[str]:
         """Return the ids of up to `limit` tables with a `due_at` of `now` or before, the earliest first."""
+
+    async def renew_presence(self, leases: Sequence[Lease]) -> None:
+        """Write leases, each in place of what the seat had; those of tables that do not exist are passed over.
+
+        They are no part of the tables: no revision comes of it, nobody is woken, and no table lives longer for it. A
+        seat may be named once.
+        """
+
+    async def presence(self, table_ids: Sequence[str]) -> list[Lease]:
+        """Return the leases of some tables, those that have ended included, in any order."""
+
+    async def lapsed(self, now: float, limit: int) -> list[str]:
+        """Return the ids of up to `limit` tables with a lease whose `absent_at` is `now` or before, in any order.
+
+        A table that was removed may be among them, until `end_presence`.
+        """
+
+    async def end_presence(self, table_id: str, now: float) -> None:
+        """List the table no more for leases whose `absent_at` is `now` or before. There need be none."""
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many.

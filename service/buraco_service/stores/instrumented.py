@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 from buraco_service.observing.current_call import current_call
 from buraco_service.stores.base import (
     Commit,
+    Lease,
     LogEntry,
     NewTable,
     Store,
@@ -117,6 +118,22 @@ class InstrumentedStore:
     async def due(self, now: float, limit: int) -> list[str]:
         """See `Store.due`."""
         return await self._observed("due", self._store.due(now, limit))
+
+    async def renew_presence(self, leases: Sequence[Lease]) -> None:
+        """See `Store.renew_presence`."""
+        await self._observed("renew_presence", self._store.renew_presence(leases))
+
+    async def presence(self, table_ids: Sequence[str]) -> list[Lease]:
+        """See `Store.presence`."""
+        return await self._observed("presence", self._store.presence(table_ids))
+
+    async def lapsed(self, now: float, limit: int) -> list[str]:
+        """See `Store.lapsed`."""
+        return await self._observed("lapsed", self._store.lapsed(now, limit))
+
+    async def end_presence(self, table_id: str, now: float) -> None:
+        """See `Store.end_presence`."""
+        await self._observed("end_presence", self._store.end_presence(table_id, now))
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from buraco_service.stores.base import Commit, NewTable, TableNotFound
+from buraco_service.stores.base import Commit, Lease, NewTable, TableNotFound
 from buraco_service.stores.messages import KEPT_MESSAGES, NewMessage
 
 MAX_ID_LENGTH = 200
@@ -18,6 +18,9 @@ MAX_PAYLOAD = 16 * 1024 * 1024
 
 MAX_NUMBER = 2**31 - 1
 """The highest revision and deal number."""
+
+MAX_SEAT = 3
+"""The highest seat that can have a lease."""
 
 MAX_PAGE = 10_000
 """The highest `limit` of a call."""
@@ -113,6 +116,27 @@ def validate_append(account_id: str, key: str, payload: bytes) -> None:
     """Raise ValueError for arguments of `Ledger.append` that are out of range; a number that cannot be is not next."""
     validate_account(account_id, key)
     _validate_payload("the entry", payload)
+
+
+def validate_leases(leases: Sequence[Lease]) -> None:
+    """Raise ValueError for leases with a field that is out of range, and for two of one seat."""
+    for lease in leases:
+        if not is_id(lease.table_id):
+            raise ValueError("not an id for a table")
+        if not 0 <= lease.seat <= MAX_SEAT:
+            raise ValueError(f"a seat has to be 0 to {MAX_SEAT}, not {lease.seat}")
+        for seconds in (lease.until, lease.absent_at):
+            if seconds is not None:
+                _validate_time(seconds)
+    if len({(lease.table_id, lease.seat) for lease in leases}) < len(leases):
+        raise ValueError("two leases of one seat")
+
+
+def validate_end_presence(table_id: str, now: float) -> None:
+    """Raise ValueError for arguments of `Store.end_presence` that are out of range."""
+    _validate_time(now)
+    if not is_id(table_id):
+        raise ValueError("not an id for a table")
 
 
 def validate_status(status: str) -> None:

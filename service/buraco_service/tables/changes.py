@@ -62,6 +62,12 @@ class ScoreConfirmed(NamedTuple):
     seat: int
 
 
+class SeatAbsent(NamedTuple):
+    """The player of a seat is absent: no stream was open with its token for too long."""
+
+    seat: int
+
+
 class SeatReturned(NamedTuple):
     """The player of an absent seat is there again."""
 
@@ -69,7 +75,7 @@ class SeatReturned(NamedTuple):
 
 
 TableEvent: TypeAlias = (
-    Event | SeatChanged | OfferEvent | TurnTimedOut | ConfirmationAwaited | ScoreConfirmed | SeatReturned
+    Event | SeatChanged | OfferEvent | TurnTimedOut | ConfirmationAwaited | ScoreConfirmed | SeatAbsent | SeatReturned
 )
 """What happened at a table, hidden cards included."""
 

@@ -20,6 +20,7 @@ from buraco_service.tables.changes import (
     Change,
     ConfirmationAwaited,
     ScoreConfirmed,
+    SeatAbsent,
     SeatChanged,
     SeatReturned,
     TableEvent,
@@ -40,6 +41,7 @@ _OWN_KINDS: Final = {
     TurnTimedOut: "turn_timed_out",
     ConfirmationAwaited: "confirmation_awaited",
     ScoreConfirmed: "score_confirmed",
+    SeatAbsent: "seat_absent",
     SeatReturned: "seat_returned",
 }
 """Events that the rules do not know: the field of the message that holds each."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from buraco.v1 import table_service_pb2 as pb
-from buraco_codec.events import ends_match, seat_change
+from buraco_codec.events import absent_seat, ends_match, seat_change
 from buraco_codec.moves import move_bytes
 from buraco_codec.wire import Fields
 from buraco_service import errors
@@ -14,10 +14,10 @@ from buraco_service.stores.base import HistoryGone, Subscription
 from buraco_service.tables.changes import verify_seat
 from buraco_service.tables.chat_feed import ChatFeed
 from buraco_service.tables.entries import Entry, serialise_events
+from buraco_service.tables.presence import OpenStream
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables
-from buraco_service.tables.timing import come_back
 
 UPDATE: Final = Fields(pb.PlayTableResponse)
 """Makes the messages for a watcher. A WatchTableResponse has the same fields as far as it has them."""
@@ -51,6 +51,14 @@ class Feed:
         self._heartbeat = heartbeat
         self._views = views
         self._legal_moves = legal_moves
+        self.wants_presence = False
+        """It is sent who is seen, with the opening and whenever that changes."""
+        self._presence_sent: tuple[int, ...] | None = None
+        self._stream: OpenStream | None = None
+        self._may_be_unseen = False
+        """The table makes players absent who are not seen."""
+        self._is_absent = False
+        """This watcher's seat was made absent although it is there."""
         self._view_sent_at = self._turn_sent_at = 0
         self.seat = None if claims is None else claims.seat
         self.revision = 0
@@ -76,6 +84,8 @@ class Feed:
         table = await self._get_table()
         if self.seat is not None and table.is_absent(self.seat):
             table = await self._come_back(table, self.seat)
+        self._may_be_unseen = self.seat is not None and table.options.absent_after > 0
+        await self._open_stream(table)
         if after_revision is None:
             return [self._state_update(table)]
         self._verify_seat(table)
@@ -90,9 +100,13 @@ class Feed:
     async def _come_back(self, table: TableValue, seat: int) -> TableValue:
         """Return the table with the watcher's seat present again: who opens a stream is there."""
         self._verify_seat(table)
-        now = self._tables.clock()
-        await self._repository.change_unasked(table.id, lambda table: come_back(table, seat, now), by_clock=False)
-        return await self._repository.get(table.id)
+        return await self._tables.come_back(table.id, seat)
+
+    async def _open_stream(self, table: TableValue) -> None:
+        """Let the watcher be seen."""
+        self._verify_seat(table)
+        wake = self._subscription.wake if self.wants_presence else None
+        self._stream = await self._tables.presence.open(table, self.seat, wake)
 
     async def catch_up(self, *, before: int | None = None, woken: bool = False) -> list[bytes]:
         """Return the changes since the last call, in order; those from the revision `before` on are left for later.
@@ -117,7 +131,21 @@ class Feed:
                     break
         except HistoryGone as gone:
             updates += await self._restart(gone.oldest - 1)
+        if self._is_absent and self.seat is not None:
+            # The stream was opened while another replica found the seat's player absent. The return comes as a change.
+            self._is_absent = False
+            await self._tables.come_back(self._table_id, self.seat)
         return updates
+
+    def observe_presence(self) -> list[bytes]:
+        """Return who is seen, if the watcher wants to know and was not sent the same before."""
+        if not self.wants_presence:
+            return []
+        seats = self._tables.presence.seats_of(self._table_id)
+        if seats == self._presence_sent:
+            return []
+        self._presence_sent = seats
+        return [UPDATE.presence(pb.Presence(seats=seats).SerializeToString())]
 
     async def observe(self) -> list[bytes]:
         """Return the view and the seat's turn at the newest revision sent, as far as the watcher wants them.
@@ -136,7 +164,8 @@ class Feed:
         moves = [] if self.seat is None or not wants_turn else table.legal_moves(self.seat)
         if not wants_view and not moves:
             return []
-        view = self._repository.view(table, self.seat, moves if wants_turn else None)
+        present = self._tables.presence.seats_of(self._table_id)
+        view = self._repository.view(table, self.seat, moves if wants_turn else None, present=present)
         assert view is not None, "there is a deal"
         updates: list[bytes] = []
         if wants_view:
@@ -190,7 +219,9 @@ class Feed:
         self._subscription.release(self.revision)
 
     def close(self) -> None:
-        """Cancel the timer."""
+        """Cancel the timer, and let the watcher be seen no more."""
+        if self._stream is not None:
+            self._stream.close()
         if self._alarm is not None:
             self._alarm.cancel()
 
@@ -248,8 +279,10 @@ class Feed:
         self._postpone_heartbeat()
         self.revision = table.revision
         self.is_over = table.state is TableState.FINISHED
+        if self._may_be_unseen and self.seat is not None:
+            self._is_absent = table.is_absent(self.seat)
         state = _STATE.table(table_to_pb(table).SerializeToString())
-        view = self._repository.view(table, self.seat)
+        view = self._repository.view(table, self.seat, present=self._tables.presence.seats_of(table.id))
         if view is not None:
             state += _STATE.view(view)
         self._view_sent_at = table.revision
@@ -259,6 +292,8 @@ class Feed:
         if entry.revision > self._verified_at and any(map(self._is_seat_left, entry.events)):
             raise errors.seat_not_yours("the seat was given back")
         events = entry.redacted(self.seat)
+        if self._may_be_unseen and self.seat in map(absent_seat, events):
+            self._is_absent = True
         self.mark_sent(entry.revision, events)
         return serialise_events(entry.revision, events)
 

@@ -40,11 +40,13 @@ class Feeds:
         legal_moves: bool = False,
         chat: bool = False,
         after_message: int = 0,
+        presence: bool = False,
     ) -> AsyncIterator[Feed]:
         """Open a feed of a table, as seen from the token's seat or by everybody (None).
 
         `views`, `legal_moves`: whether every change is followed by the view, and by the legal moves if the seat is to
         move. `chat`: whether messages come, too, from those kept after number `after_message` on.
+        `presence`: whether it is sent who is seen, first and whenever that changes.
 
         Raise SPECTATORS_NOT_ALLOWED, and TABLE_NOT_FOUND for a spectator.
         """
@@ -58,6 +60,7 @@ class Feeds:
             self._open.add(subscription)
             self._tables.metrics.add_watch()
             feed = self._make_feed(table_id, claims, subscription, delay, views=views, legal_moves=legal_moves)
+            feed.wants_presence = presence
             if chat:
                 feed.chat = ChatFeed(
                     repository.store,
@@ -81,7 +84,7 @@ class Feeds:
             yield update
         for update in await feed.observe():
             yield update
-        for update in await feed.read_messages():
+        for update in [*await feed.read_messages(), *feed.observe_presence()]:
             yield update
         while not feed.is_over:
             if self.must_reconnect(feed):
@@ -95,9 +98,8 @@ class Feeds:
                     yield update
             elif feed.is_heartbeat_due():
                 yield feed.heartbeat()
-            if feed.chat is not None:
-                for update in await feed.read_messages():
-                    yield update
+            for update in [*await feed.read_messages(), *feed.observe_presence()]:
+                yield update
 
     def must_reconnect(self, feed: Feed) -> bool:
         """Return True if the watcher is to open its stream anew: the replica drains, or the stream is too old."""

@@ -30,6 +30,7 @@ from buraco_service.tables.entries import Entry, make_entry, parse_entry, serial
 from buraco_service.tables.idempotency import Request
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import make_record
+from buraco_service.tables.returning import end_absence, first_leases
 from buraco_service.tables.stakes import keep_stakes
 from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import parse_table, serialise_table
@@ -87,16 +88,23 @@ class TableRepository:
             except TableNotFound:
                 raise self._not_found(table_id) from None
 
-    def view(self, table: TableValue, seat: int | None, moves: Sequence[Move] | None = None) -> bytes | None:
+    def view(
+        self,
+        table: TableValue,
+        seat: int | None,
+        moves: Sequence[Move] | None = None,
+        *,
+        present: tuple[int, ...] = (),
+    ) -> bytes | None:
         """Return what `table_view_bytes` does now, made once for all who ask while the table is cached.
 
         At a timed table it is made for each, because the time that is left is part of it.
         """
 
         def make() -> bytes | None:
-            return table_view_bytes(table, seat, self._recent.clock(), moves)
+            return table_view_bytes(table, seat, self._recent.clock(), moves, present)
 
-        return self._recent.view(table, seat, make) if table.timing is None else make()
+        return self._recent.view(table, seat, present, make) if table.timing is None else make()
 
     def recent_entries(self, table_id: str, after_revision: int) -> list[Entry]:
         """Return the cached changes that follow a revision without a gap; perhaps none."""
@@ -220,10 +228,14 @@ class TableRepository:
         by_clock: bool = False,
     ) -> Accepted:
         """Commit a change. Without a request the answer is not stored."""
+        if table.options.absent_after and not by_clock:
+            change = end_absence(change)
         if table.options.is_timed:
             change = keep_time(table, change, by_clock=by_clock)
         if table.stakes is not None:
             change = keep_stakes(table, change)
+        if table.options.absent_after and (leases := first_leases(table, change.table)):
+            await self.store.renew_presence(leases)
         entry, after = make_entry(change), change.table
         state, log_entry, content = serialise_table(after), serialise_entry(entry, change), answer(change, entry)
         records: tuple[tuple[int, bytes], ...] = ()

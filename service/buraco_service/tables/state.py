@@ -118,6 +118,8 @@ class Seat(NamedTuple):
     """Whose seat it is, by a player token; empty without one."""
     stake: HeldStake | None = None
     """Perhaps of a player who has left."""
+    unseen: bool = False
+    """The player is absent, because no stream was open with the seat's token for the time `absent_after`."""
 
 
 class TableOptions(NamedTuple):
@@ -137,6 +139,8 @@ class TableOptions(NamedTuple):
     spectator_delay: float = 0.0
     """How much later than the players spectators see what happens."""
     chat: ChatMode = ChatMode.ALL
+    absent_after: float = 0.0
+    """How long no stream may be open with the token of a seat in a running match until the seat is absent."""
 
     @property
     def is_timed(self) -> bool:
@@ -271,9 +275,11 @@ class TableValue(NamedTuple):
         return timing.began_at + self.options.turn_time + timing.seats[deal.seat_to_move].reserve
 
     def is_absent(self, seat: int) -> bool:
-        """Return True if the clock has finished so many turns of a player that the seat counts as absent."""
-        limit, timing = self.options.absent_after_turns, self.timing
-        if not limit or timing is None or not self.seats[seat].token_id:
+        """Return True if a player was not seen for too long, or the clock has finished too many turns of the seat."""
+        limit, timing, held = self.options.absent_after_turns, self.timing, self.seats[seat]
+        if held.unseen:
+            return True
+        if not limit or timing is None or not held.token_id:
             return False
         return timing.seats[seat].missed_turns >= limit
 
@@ -283,7 +289,7 @@ class TableValue(NamedTuple):
 
         Without this a table that all have left would play on for ever, and never expire.
         """
-        if not self.options.absent_after_turns:
+        if not self.options.absent_after_turns and not self.options.absent_after:
             return False
         return not any([seat.token_id and not self.is_absent(number) for number, seat in enumerate(self.seats)])
 

@@ -103,6 +103,7 @@ def _settled_fields(
                 joined_at=to_timestamp(seat.joined_at),
                 entropy=seat.entropy,
                 player_id=seat.player_id,
+                unseen=seat.unseen,
             )
             for seat in seats
         ],
@@ -144,6 +145,7 @@ def parse_table(data: bytes, revision: int) -> TableValue:
                 Seat(
                     *(seat.player_name, seat.token_id, from_timestamp(seat.joined_at), seat.entropy, seat.player_id),
                     stake=stake_from_pb(seat),
+                    unseen=seat.unseen,
                 )
                 for seat in message.seats
             ),

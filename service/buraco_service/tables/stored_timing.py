@@ -27,6 +27,9 @@ def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
         message.access = table_pb2.TableAccess.ValueType(options.access)
     if options.turn_time:
         message.turn_time.CopyFrom(to_duration(options.turn_time))
+    if options.absent_after:
+        message.absent_after.CopyFrom(to_duration(options.absent_after))
+    if options.turn_time or options.absent_after:
         message.absence = table_pb2.ABSENCE_POLICY_WAIT
     if options.reserve_time:
         message.reserve_time.CopyFrom(to_duration(options.reserve_time))
@@ -53,6 +56,7 @@ def options_from_pb(message: table_pb2.TableOptions) -> TableOptions:
         spectators=SpectatorPolicy(message.spectators or SpectatorPolicy.ALLOWED),
         spectator_delay=_seconds(message.spectator_delay),
         chat=ChatMode(message.chat or ChatMode.ALL),
+        absent_after=_seconds(message.absent_after),
     )
 
 
@@ -82,11 +86,11 @@ def put_timing(table: TableValue, message: table_pb2.Table) -> None:
     options = options_to_pb(table.options)
     if options is not None:
         message.options.CopyFrom(options)
+        for seat in message.seats:
+            seat.absent = table.is_absent(seat.seat)
     timing, deal, due_at = table.timing, table.deal, table.clock_due_at
     if timing is None or deal is None:
         return
-    for seat in message.seats:
-        seat.absent = table.is_absent(seat.seat)
     expires_at = message.turn_expires_at
     if deal.ending:
         awaiting = message.awaiting_confirmation

@@ -27,12 +27,14 @@ from buraco_service.tables.entries import Entry
 from buraco_service.tables.idempotency import Request, derive_table_id, serialise_optional
 from buraco_service.tables.invitations import check_invited, make_code, remove_player
 from buraco_service.tables.players import AlreadySeated
+from buraco_service.tables.presence import Presence
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.repository import Accepted, TableRepository
 from buraco_service.tables.staking import Staking
 from buraco_service.tables.state import NO_OPTIONS, Seat, TableAccess, TableOptions, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.stored_timing import options_to_pb
+from buraco_service.tables.timing import come_back
 from buraco_service.tables.views import table_view_bytes
 
 _RETRY_AFTER: Final = 10.0
@@ -74,6 +76,7 @@ class Tables:
         self.accounts = Accounts(store.ledger, metrics, clock=clock, initial=initial_credits)
         lifetime = min(table_ttl, _LONGEST_LIFETIME)
         self.staking = Staking(self.repository, self.accounts, metrics, clock=clock, holds=credits, lifetime=lifetime)
+        self.presence = Presence(store, metrics, clock=clock)
 
     async def create(
         self,
@@ -192,7 +195,10 @@ class Tables:
         except AlreadySeated as held:
             if seat not in (None, held.seat):
                 raise
-            return self.seated(held.stored_join, since=int(now))
+            stored_join = held.stored_join
+            if held.table.is_absent(held.seat):
+                stored_join.table.CopyFrom(table_to_pb(await self.come_back(table_id, held.seat)))
+            return self.seated(stored_join, since=int(now))
         joined = table_pb2.StoredJoin.FromString(accepted.answer)
         is_over = bool(player_id) and self.tokens.expiry_of(joined.table.updated_at.seconds) <= now
         return self.seated(joined, since=int(now) if is_over else joined.table.updated_at.seconds)
@@ -216,6 +222,12 @@ class Tables:
         decide = partial(remove_player, seat=seat, creator=creator, now=now)
         accepted = await self.repository.change(table_id, None, request, decide, _changed_table)
         return accepted.answer
+
+    async def come_back(self, table_id: str, seat: int) -> TableValue:
+        """Return the table with the player of a seat there again, whose token was verified."""
+        now = self.clock()
+        await self.repository.change_unasked(table_id, lambda table: come_back(table, seat, now), by_clock=False)
+        return await self.repository.get(table_id)
 
     async def renew(self, table_id: str, claims: SeatClaims) -> table_service_pb2.RenewTokenResponse:
         """Issue another token of the same seat, valid from now on. The one before stays valid until its own end."""
@@ -317,7 +329,7 @@ class Tables:
             return decide(table, seat)
 
         request = Request.of(method, request_id, claims.token_id, serialise_optional(revision), *map(move_bytes, moves))
-        answer = partial(_submitted, with_view=with_view)
+        answer = partial(_submitted, present=self.presence.seats_of(table_id) if with_view else None)
         is_same = partial(earlier.is_same_play, self.repository.store, table_id, moves, revision)
         with MoveTimer(self.metrics, method):
             return await self.repository.change(table_id, claims, request, decide_verified, answer, is_same)
@@ -327,9 +339,14 @@ def _changed_table(change: Change, entry: Entry) -> bytes:
     return _TABLE_ALONE.table(table_to_pb(change.table).SerializeToString())
 
 
-def _submitted(change: Change, entry: Entry, *, with_view: bool) -> bytes:
-    """Return the SubmitMovesResponse for the seat that made the change."""
+def _submitted(change: Change, entry: Entry, *, present: tuple[int, ...] | None) -> bytes:
+    """Return the SubmitMovesResponse for the seat that made the change.
+
+    `present` are the seats at which a player is seen, for the view; None without a view.
+    """
     parts = [_SUBMITTED.revision(entry.revision), *map(_SUBMITTED.events, entry.redacted(change.seat))]
-    if with_view and (view := table_view_bytes(change.table, change.seat, change.table.updated_at)) is not None:
-        parts.append(_SUBMITTED.view(view))
+    if present is not None:
+        view = table_view_bytes(change.table, change.seat, change.table.updated_at, present=present)
+        if view is not None:
+            parts.append(_SUBMITTED.view(view))
     return b"".join(parts)

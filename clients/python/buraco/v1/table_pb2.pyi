@@ -241,7 +241,8 @@ class TableOptions(_message.Message):
     @_builtins.property
     def absent_after(self) -> _duration_pb2.Duration:
         """How long no stream may be open with the seat's token in a running match until the seat is absent; 10 seconds to 24 hours, in
-        whole seconds. 0 = however long.
+        whole seconds. 0 = however long. It counts from the start of the match, from the joining or return of the player, and anew
+        from the end of each stream; the service notices that end some seconds later.
         """
 
     def __init__(
@@ -784,6 +785,7 @@ class StoredSeat(_message.Message):
     JOINED_AT_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
     PLAYER_ID_FIELD_NUMBER: _builtins.int
+    UNSEEN_FIELD_NUMBER: _builtins.int
     ACCOUNT_ID_FIELD_NUMBER: _builtins.int
     HOLD_KEY_FIELD_NUMBER: _builtins.int
     CREDIT_FIELD_NUMBER: _builtins.int
@@ -793,6 +795,8 @@ class StoredSeat(_message.Message):
     entropy: _builtins.bytes
     player_id: _builtins.str
     """Of the player token it was taken with; empty without one."""
+    unseen: _builtins.bool
+    """The player is absent, because no stream was open with the seat's token for the time TableOptions.absent_after."""
     account_id: _builtins.str
     """The account that staked for the seat, and the key under which it holds the stake. They stay when the player leaves a running
     match. Empty without a stake.
@@ -810,13 +814,14 @@ class StoredSeat(_message.Message):
         joined_at: _timestamp_pb2.Timestamp | None = ...,
         entropy: _builtins.bytes = ...,
         player_id: _builtins.str = ...,
+        unseen: _builtins.bool = ...,
         account_id: _builtins.str = ...,
         hold_key: _builtins.str = ...,
         credit: _builtins.int | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit", "joined_at", b"joined_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "account_id", b"account_id", "credit", b"credit", "entropy", b"entropy", "hold_key", b"hold_key", "joined_at", b"joined_at", "player_id", b"player_id", "player_name", b"player_name", "token_id", b"token_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "account_id", b"account_id", "credit", b"credit", "entropy", b"entropy", "hold_key", b"hold_key", "joined_at", b"joined_at", "player_id", b"player_id", "player_name", b"player_name", "token_id", b"token_id", "unseen", b"unseen"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__credit: _TypeAlias = _typing.Literal["credit"]  # noqa: Y015
     _WhichOneofArgType__credit: _TypeAlias = _typing.Literal["_credit", b"_credit"]  # noqa: Y015

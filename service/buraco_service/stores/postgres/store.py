@@ -10,7 +10,7 @@ The role needs to read and write the tables in the schema `buraco`; that of `bur
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from buraco_service.observing import logs
 from buraco_service.stores import limits
 from buraco_service.stores.base import (
     Commit,
+    Lease,
     LogEntry,
     NewTable,
     StoredAnswer,
@@ -27,7 +28,7 @@ from buraco_service.stores.base import (
 )
 from buraco_service.stores.messages import NewMessage, StoredMessage
 from buraco_service.stores.notify import Subscriptions, TableSubscription
-from buraco_service.stores.postgres import calls, messages
+from buraco_service.stores.postgres import calls, messages, presence
 from buraco_service.stores.postgres.commits import CommitBatch, merge_commits
 from buraco_service.stores.postgres.connect import connect, parse_url
 from buraco_service.stores.postgres.ledger import PostgresLedger
@@ -138,6 +139,26 @@ class PostgresStore:
         """See `Store.due`."""
         limits.validate_due(now, limit)
         return await self._call(lambda db: calls.due(db, now, limit))
+
+    async def renew_presence(self, leases: Sequence[Lease]) -> None:
+        """See `Store.renew_presence`."""
+        limits.validate_leases(leases)
+        if leases:
+            await self._call(lambda db: presence.renew(db, leases))
+
+    async def presence(self, table_ids: Sequence[str]) -> list[Lease]:
+        """See `Store.presence`."""
+        return await self._call(lambda db: presence.find(db, table_ids))
+
+    async def lapsed(self, now: float, limit: int) -> list[str]:
+        """See `Store.lapsed`."""
+        limits.validate_due(now, limit)
+        return await self._call(lambda db: presence.lapsed(db, now, limit))
+
+    async def end_presence(self, table_id: str, now: float) -> None:
+        """See `Store.end_presence`."""
+        limits.validate_end_presence(table_id, now)
+        await self._call(lambda db: presence.end(db, table_id, now))
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""

@@ -102,6 +102,14 @@ class Keys:
         base = self._bucket(bucket)
         return AccountKeys(bucket, f"{base}entries:{account_id}".encode(), f"{base}posted:{account_id}".encode())
 
+    def presence(self, table_id: str) -> bytes:
+        """Return the key of a hash with the leases of a table: seat -> until, and `seat:absent` -> absent_at."""
+        return f"{self._bucket(bucket_of(table_id))}presence:{table_id}".encode()
+
+    def lapses(self, bucket: int) -> bytes:
+        """Return the key of a sorted set of `seat:table id`, for leases of the bucket's tables, by `absent_at`."""
+        return f"{self._bucket(bucket)}lapses".encode()
+
     def claim(self, request_id: str) -> bytes:
         """Return the key of a hash that names the table that an earlier version created for a request.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from buraco_service.stores import limits
 from buraco_service.stores.base import (
@@ -17,6 +17,7 @@ from buraco_service.stores.base import (
     AlreadyAnswered,
     Commit,
     HistoryGone,
+    Lease,
     LogEntry,
     NewTable,
     RevisionConflict,
@@ -35,6 +36,7 @@ from buraco_service.stores.redis.keys import Keys, TableKeys, bucket_of
 from buraco_service.stores.redis.ledger import RedisLedger
 from buraco_service.stores.redis.listing import Listing
 from buraco_service.stores.redis.nodes import Nodes
+from buraco_service.stores.redis.presence import Leases
 from buraco_service.stores.redis.url import Place
 from buraco_service.stores.redis.watch import TableChanges
 
@@ -47,6 +49,7 @@ class RedisStore:
         self._keys = keys
         self._listing = Listing(nodes, keys)
         self.ledger = RedisLedger(nodes, keys, self._call)
+        self._leases = Leases(nodes, keys)
         self._subscriptions = Subscriptions()
         self._changes = TableChanges(nodes, keys, self._subscriptions.notify, self._subscriptions.notify_message)
         self._subscriptions.on_first = self._changes.watch
@@ -224,6 +227,29 @@ class RedisStore:
                 await self._remove(name, 0.0)
             return [name for name in found if name not in gone]
 
+    async def renew_presence(self, leases: Sequence[Lease]) -> None:
+        """See `Store.renew_presence`."""
+        limits.validate_leases(leases)
+        with self._call():
+            await self._leases.renew(leases)
+
+    async def presence(self, table_ids: Sequence[str]) -> list[Lease]:
+        """See `Store.presence`."""
+        with self._call():
+            return await self._leases.find(table_ids)
+
+    async def lapsed(self, now: float, limit: int) -> list[str]:
+        """See `Store.lapsed`."""
+        limits.validate_due(now, limit)
+        with self._call():
+            return await self._leases.lapsed(now, limit)
+
+    async def end_presence(self, table_id: str, now: float) -> None:
+        """See `Store.end_presence`."""
+        limits.validate_end_presence(table_id, now)
+        with self._call():
+            await self._leases.end(table_id, now)
+
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""
         limits.validate_expire(updated_before, limit)
@@ -275,6 +301,8 @@ class RedisStore:
             *(keys.bucket, scripts.REMOVE, (*keys.all, keys.messages)),
             *(table_id, repr(updated_before), keys.channel),
         )
+        if request_id is not None:
+            await self._leases.drop(table_id)  # should this fail, they end by themselves
         if request_id:
             # Should this fail, the claim is of no effect without its table.
             await self._nodes.call(bucket_of(request_id.decode()), "UNLINK", self._keys.claim(request_id.decode()))

@@ -12,7 +12,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from buraco_service.stores.base import StoreIncompatible
-from buraco_service.stores.sqlite import messages
+from buraco_service.stores.sqlite import messages, presence
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ _ADDED = {
         "CREATE INDEX tables_by_due ON tables (due_at) WHERE due_at IS NOT NULL",
     ),
     5: messages.SCHEMA,
-    6: (),
+    6: presence.SCHEMA,
     7: (),
     8: (
         """CREATE TABLE ledger (

@@ -7,16 +7,16 @@ survives the end of the process and of the machine. One thread reads (see `threa
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from buraco_service.stores import limits
-from buraco_service.stores.base import Commit, LogEntry, NewTable, StoredAnswer, StoredTable
+from buraco_service.stores.base import Commit, Lease, LogEntry, NewTable, StoredAnswer, StoredTable
 from buraco_service.stores.messages import NewMessage, StoredMessage
 from buraco_service.stores.notify import Subscriptions, TableSubscription
-from buraco_service.stores.sqlite import messages, reads, writes
+from buraco_service.stores.sqlite import messages, presence, reads, writes
 from buraco_service.stores.sqlite.ledger import SqliteLedger
 from buraco_service.stores.sqlite.poll import ForeignCommits
 from buraco_service.stores.sqlite.schema import open_reader
@@ -130,6 +130,25 @@ class SqliteStore:
         """See `Store.due`."""
         limits.validate_due(now, limit)
         return await self._read(lambda db: reads.due(db, now, limit))
+
+    async def renew_presence(self, leases: Sequence[Lease]) -> None:
+        """See `Store.renew_presence`."""
+        limits.validate_leases(leases)
+        await self._write(lambda db: presence.renew(db, leases))
+
+    async def presence(self, table_ids: Sequence[str]) -> list[Lease]:
+        """See `Store.presence`."""
+        return await self._read(lambda db: presence.find(db, table_ids))
+
+    async def lapsed(self, now: float, limit: int) -> list[str]:
+        """See `Store.lapsed`."""
+        limits.validate_due(now, limit)
+        return await self._read(lambda db: presence.lapsed(db, now, limit))
+
+    async def end_presence(self, table_id: str, now: float) -> None:
+        """See `Store.end_presence`."""
+        limits.validate_end_presence(table_id, now)
+        await self._write(lambda db: presence.end(db, table_id, now))
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""
