@@ -30,6 +30,7 @@ from buraco_service.serving.server import BuracoServer
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.deadlines import Deadlines
+from buraco_service.tables.presence import Presence
 from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import parse_table
 
@@ -59,6 +60,8 @@ class Replica(NamedTuple):
     tables: pb_grpc.TableServiceStub
     deadlines: Deadlines
     """What carries out due times; here only when a test calls it."""
+    presence: Presence
+    """What renews leases and reads those of others; here only when a test calls it."""
 
     async def table(self, table_id: str) -> TableValue:
         """The truth: the table as it is stored."""
@@ -115,7 +118,9 @@ async def serving(
     try:
         async with connection(server.address, credentials) as channel:
             stub = pb_grpc.TableServiceStub(channel)
-            yield Replica(server, store, metrics, tokens, settings, channel, stub, application.deadlines)
+            yield Replica(
+                server, store, metrics, tokens, settings, channel, stub, application.deadlines, application.presence
+            )
     finally:
         await server.stop()
 

@@ -8,6 +8,7 @@ import pytest
 
 from buraco_service.stores.base import (
     PRUNE_STEP,
+    Lease,
     LogEntry,
     NewTable,
     Store,
@@ -73,12 +74,28 @@ async def test_calls_are_passed_on(store: Store, inner: SqliteStore, observed: O
     assert await store.expire(3000.0, 1) == 1
     await inner.commit(step("u", 1, due_at=7000.0))
     assert await store.due(7000.0, 1) == await inner.due(7000.0, 1) == ["u"]
+    await store.renew_presence([Lease("u", 1, 5.0, 7.0)])
+    assert await store.presence(["u"]) == await inner.presence(["u"]) == [Lease("u", 1, 5.0, 7.0)]
+    assert await store.lapsed(7.0, 1) == await inner.lapsed(7.0, 1) == ["u"]
+    await store.end_presence("u", 7.0)
+    assert await inner.lapsed(7.0, 1) == []
     await store.ping()
     assert observed.operations == [
         (name, "ok")
         for name in (
             *("create", "owned", "count", "commit", "load", "revision", "remembered"),
-            *("log", "records", "list", "expire", "due", "ping"),
+            *(
+                "log",
+                "records",
+                "list",
+                "expire",
+                "due",
+                "renew_presence",
+                "presence",
+                "lapsed",
+                "end_presence",
+                "ping",
+            ),
         )
     ]
     assert all(0 < seconds < PATIENCE for seconds in observed.seconds)

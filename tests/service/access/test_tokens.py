@@ -280,7 +280,9 @@ async def test_token_that_expires_on_a_stream(tmp_path: Path) -> None:
     async with grpc.aio.insecure_channel(server.address) as channel:
         stub = pb_grpc.TableServiceStub(channel)
         replica = Replica(
-            *(server, store, metrics, tokens, settings, channel, stub), Deadlines(tables, metrics, tolerance=0.0)
+            *(server, store, metrics, tokens, settings, channel, stub),
+            Deadlines(tables, metrics, tolerance=0.0),
+            tables.presence,
         )
         table_id = (await create(replica)).id
         turn = plain_turn(dealt())
