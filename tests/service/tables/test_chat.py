@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -289,6 +290,55 @@ async def test_message_amid_moves(store_url: str) -> None:
         other = [await streams[1 - mover].next() for _ in range(2)]
         assert sorted(update.kind for update in other) == ["chat", "events"]
         for stream in streams:
+            stream.cancel()
+
+
+async def test_cost_of_messages_and_moves(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message makes watchers read messages alone, without chat nothing; a move makes nobody read messages."""
+    async with serving(store_url) as here, serving(store_url) as there:
+        ada, bo = await start(here)
+        calls: Counter[str] = Counter()
+
+        def count(name: str) -> None:
+            inner = getattr(there.store, name)
+
+            def counted(*arguments: Any) -> Any:
+                calls[name] += 1
+                return inner(*arguments)
+
+            monkeypatch.setattr(there.store, name, counted)
+
+        for name in ("load", "load_revision", "read_log", "read_messages"):
+            count(name)
+        chatting, quiet = watch(there, ada.table_id, chat=True), watch(there, ada.table_id)
+        players = [ada, bo]
+
+        async def move() -> None:
+            mover = players[0] if (await players[0].legal()).moves else players[1]
+            legal = (await mover.legal()).moves
+            request = pb.SubmitMovesRequest(table_id=ada.table_id, moves=legal[:1], request_id=new_id())
+            await here.tables.SubmitMoves(request, metadata=mover.metadata, timeout=PATIENCE)
+            for stream in (chatting, quiet):
+                await stream.expect("events")
+
+        for stream in (chatting, quiet):
+            await stream.expect("state")
+        # A subscription may begin with changes that are not known.
+        await send(ada, "Hello")
+        await chatting.expect("chat")
+        await move()
+        await asyncio.sleep(0.2)
+        calls.clear()
+        await send(bo, "Hello")
+        await chatting.expect("chat")
+        await asyncio.sleep(0.2)
+        assert set(calls) == {"read_messages"}
+        calls.clear()
+        await move()
+        await asyncio.sleep(0.2)
+        assert "read_messages" not in calls
+        assert calls["read_log"] > 0
+        for stream in (chatting, quiet):
             stream.cancel()
 
 
