@@ -1,4 +1,4 @@
-"""What spectators may see of a table: nothing, all at once, or what lies some time back.
+"""What spectators may see of a table: nothing, all at once, or all some time later.
 
 Nothing is stored for the delay but the time of each change. A table of the past is made from its log: dealt again from
 the deal's seed, and played up to the newest change that is old enough.
@@ -50,7 +50,7 @@ def check_reader(table: TableValue, claims: SeatClaims | None) -> None:
         verify_seat(table, claims)
 
 
-def has_limits(table: TableValue) -> bool:
+def has_spectator_limits(table: TableValue) -> bool:
     """Return True if spectators may not see all that players may see in common, or not yet."""
     return table.options.spectators is SpectatorPolicy.NONE or table.options.spectator_delay > 0
 

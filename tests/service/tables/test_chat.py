@@ -12,6 +12,7 @@ import pytest
 from buraco.v1 import table_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_service.serving.chat_messages import MAX_BYTES, PHRASES
+from buraco_service.stores.messages import NewMessage
 from tests.service.chatting import Clock, listed, send, texts
 from tests.service.refusals import refused
 from tests.service.table_server import (
@@ -182,7 +183,7 @@ async def test_all_phrases(replica: Replica) -> None:
     ],
 )
 async def test_modes(tmp_path: Path, setting: str, mode: table_pb2.ChatMode.ValueType, text: str, phrase: str) -> None:
-    """The table says what may be sent, and the setting bounds it."""
+    """The options of the table are what may be sent, and the setting bounds them."""
     async with serving(tmp_path / "store.db", chat=setting) as replica:
         ada, _ = await start(replica, options=table_pb2.TableOptions(chat=mode))
         for fields, reason in (({"text": "Hello"}, text), ({"phrase": "HELLO"}, phrase)):
@@ -392,3 +393,21 @@ async def test_texts_stay_out_of_logs_and_metrics(replica: Replica, capfd: pytes
     assert secret not in "".join(capfd.readouterr())
     refusal = await refused(send(ada, f"{secret}\u202e"))
     assert secret not in refusal.message
+
+
+async def test_message_of_a_later_version(replica: Replica) -> None:
+    """A message for unknown readers is shown to nobody; one with unknown fields needs a newer replica."""
+    ada, _ = await start(replica)
+
+    async def append(kept: pb.StoredMessage, name: str) -> None:
+        payload = bytes(17) + kept.SerializeToString()
+        await replica.store.append_message(NewMessage(ada.table_id, name, 0, 1.0, payload, 5, 1e10))
+
+    await append(pb.StoredMessage(message=pb.ChatMessage(text="secret", audience=9)), "first")  # type: ignore[arg-type]
+    await append(pb.StoredMessage(message=pb.ChatMessage(text="for all", audience=TABLE)), "second")
+    assert await texts(ada) == ["for all"]
+    assert [message.text for message in (await listed(replica, ada.table_id)).messages] == ["for all"]
+    unknown = pb.StoredMessage.FromString(b"\xfa\x3f\x01x")
+    unknown.message.audience = TABLE
+    await append(unknown, "third")
+    assert (await refused(listed(replica, ada.table_id))).reason == "TABLE_TOO_NEW"
