@@ -97,7 +97,7 @@ async def test_newest_messages_are_kept(store: Store) -> None:
 
 
 async def test_sender_may_send_so_many(store: Store) -> None:
-    """A sender with too many late messages is refused, with the time of the oldest of them; others are not."""
+    """A sender with too many recent messages is refused, with the time of the oldest of them; others are not."""
     await create(store, "t")
     for now in (100.0, 101.5, 103.0):
         await store.append_message(message(f"request {now}", sender=1, now=now))
@@ -197,7 +197,7 @@ async def test_message_wakes_those_who_want_messages(store_factory: StoreFactory
 
 
 async def test_change_is_no_message(store_factory: StoreFactory) -> None:
-    """A commit ends the wait of a subscription to messages, and says that no message came."""
+    """A commit ends the wait of a subscription to messages, and reports no message."""
     here, there = await store_factory(), await store_factory()
     await create(here, "t")
     async with there.subscribe("t", messages=True) as subscription:

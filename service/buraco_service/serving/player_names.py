@@ -11,7 +11,7 @@ MAX_BYTES: Final = 2048
 
 
 def normalise_player_name(sent: str) -> str:
-    """Return a name in its normal form: composed (NFC), with single spaces inside and none around.
+    r"""Return a name in its normal form: composed (NFC), with single spaces inside and none around.
 
     Raise ValueError, which says what is wrong, for a name that cannot be shown.
 

@@ -45,7 +45,7 @@ from buraco_service.tables.finding import Wanted, find_tables
 from buraco_service.tables.invitations import normalise_code
 from buraco_service.tables.quick_join import QuickJoins, QuickPlayer
 from buraco_service.tables.rematch import Rematches
-from buraco_service.tables.spectating import Spectators, check_reader, has_limits
+from buraco_service.tables.spectating import Spectators, check_reader, has_spectator_limits
 from buraco_service.tables.state import ChatMode, Seat, TableAccess, TableOptions, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables
@@ -346,7 +346,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.raise_if_any()
         table = await self._repository.get(table_id)
         # Where everybody may see the record, a token is not looked at: it may have ended.
-        claims = self._claims(context) if has_limits(table) else None
+        claims = self._claims(context) if has_spectator_limits(table) else None
         deals = await self._spectators.read_records(table, claims, request.after_deal, size + 1)
         cut_off = deals.pop() if deals and not deals[-1].ending else None
         return pb.GetRecordResponse(deals=deals[:size], more=len(deals) > size, cut_off=cut_off)

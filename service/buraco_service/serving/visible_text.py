@@ -38,7 +38,7 @@ _FIT: Final = regex.compile(
 
 
 def normalise_text(sent: str, max_characters: int, max_bytes: int, what: str) -> str:
-    """Return a text in its normal form: composed (NFC), with single spaces inside and none around.
+    r"""Return a text in its normal form: composed (NFC), with single spaces inside and none around.
 
     Characters are counted as people do: extended grapheme clusters (UAX #29). Raise ValueError, which says what is
     wrong and never quotes the text, for one that cannot be shown; `what` names it, as "a name".

@@ -218,7 +218,7 @@ class MessageKnown(StoreError):
 
 
 class TooManyMessages(StoreError):
-    """The sender has as many late messages as it may have. The oldest of these is of `oldest_at`."""
+    """The sender has as many recent messages as it may have, the oldest of them of the time `oldest_at`."""
 
     outcome = "too_many"
 

@@ -48,11 +48,11 @@ class Chat:
         request = Request.of("chat", request_id, claims.token_id, request_id.encode(), content.SerializeToString())
         try:
             _check_mode(max(self._allowed, table.options.chat), content)
-            readers = [] if content.audience == pb.CHAT_AUDIENCE_TABLE else _partners(table, seat)
+            readers = [] if content.audience == pb.CHAT_AUDIENCE_TABLE else _list_partners(table, seat)
         except errors.ApiError:
             for stored in await self._read(table_id, 0):
                 if request.answer_in(stored.payload) is not None:
-                    return _response(stored)
+                    return _make_response(stored)
             raise
         now = self._tables.clock()
         message = pb.ChatMessage(sent_at=to_timestamp(now), seat=seat, player_name=table.seats[seat].player_name)
@@ -68,13 +68,13 @@ class Chat:
         except MessageKnown as known:
             if request.answer_in(known.stored.payload) is None:
                 raise errors.request_id_reused() from None
-            return _response(known.stored)
+            return _make_response(known.stored)
         except TooManyMessages as many:
             text = f"a player may send {MAX_MESSAGES} messages in {WINDOW_SECONDS:g} seconds"
             wait = min(max(many.oldest_at - since, 0.001), WINDOW_SECONDS)
             raise errors.limit_reached("chat_rate", MAX_MESSAGES, text, wait) from None
         self._tables.metrics.count_message("phrase" if content.phrase else "text")
-        return _response(StoredMessage(number, payload))
+        return _make_response(StoredMessage(number, payload))
 
     async def list_messages(
         self, table: TableValue, claims: SeatClaims | None, after: int, limit: int
@@ -82,7 +82,7 @@ class Chat:
         """Return the first `limit` kept messages after a number that the token's holder, or everybody, may read."""
         token_id = None if claims is None else claims.token_id
         until = visible_until(table, claims, self._tables.clock())
-        found = list(readable(before(await self._read(table.id, after), until), token_id))
+        found = list(select_readable(select_until(await self._read(table.id, after), until), token_id))
         return pb.ListChatResponse(messages=found[:limit], more=len(found) > limit)
 
     async def _read(self, table_id: str, after: int) -> list[StoredMessage]:
@@ -92,7 +92,7 @@ class Chat:
             raise errors.table_not_found(table_id) from None
 
 
-def readable(messages: Iterable[StoredMessage], token_id: str | None) -> Iterator[pb.ChatMessage]:
+def select_readable(messages: Iterable[StoredMessage], token_id: str | None) -> Iterator[pb.ChatMessage]:
     """Yield those messages that the holder of a seat token may read, or everybody (None).
 
     A message to the partner is for the two who had the seats when it was sent. Raise TABLE_TOO_NEW for a message whose
@@ -107,15 +107,15 @@ def readable(messages: Iterable[StoredMessage], token_id: str | None) -> Iterato
             yield kept.message
 
 
-def before(messages: Iterable[StoredMessage], until: float | None) -> Iterator[StoredMessage]:
+def select_until(messages: Iterable[StoredMessage], until: float | None) -> Iterator[StoredMessage]:
     """Yield the messages up to the first that was sent after a time (None: all)."""
     for stored in messages:
-        if until is not None and sent_at(stored) > until:
+        if until is not None and read_sent_at(stored) > until:
             return
         yield stored
 
 
-def sent_at(stored: StoredMessage) -> float:
+def read_sent_at(stored: StoredMessage) -> float:
     """Return when a message was sent, in seconds since the epoch."""
     return from_timestamp(_parse(stored).message.sent_at)
 
@@ -127,7 +127,7 @@ def _parse(stored: StoredMessage) -> pb.StoredMessage:
     return kept
 
 
-def _response(stored: StoredMessage) -> pb.SendChatResponse:
+def _make_response(stored: StoredMessage) -> pb.SendChatResponse:
     message = _parse(stored).message
     message.number = stored.number
     return pb.SendChatResponse(message=message)
@@ -140,7 +140,7 @@ def _check_mode(mode: ChatMode, content: pb.ChatMessage) -> None:
         raise errors.failed_precondition("PHRASES_ONLY", "only phrases may be sent at this table")
 
 
-def _partners(table: TableValue, seat: int) -> list[str]:
+def _list_partners(table: TableValue, seat: int) -> list[str]:
     """Return the token ids of a seat and its partner. Raise NO_PARTNER if nobody is there."""
     held = [table.seats[number].token_id for number in range(seat & 1, len(table.seats), 2)]
     if len(held) < 2 or not all(held):

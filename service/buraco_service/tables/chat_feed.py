@@ -7,7 +7,7 @@ from collections.abc import Callable
 from buraco_service import errors
 from buraco_service.stores.base import Store, Subscription, TableNotFound
 from buraco_service.stores.messages import StoredMessage
-from buraco_service.tables.chat import before, readable, sent_at
+from buraco_service.tables.chat import read_sent_at, select_readable, select_until
 
 _PAGE = 50
 
@@ -59,12 +59,12 @@ class ChatFeed:
         page = await self._next_page()
         while page:
             until = self._clock() - self._delay if self._delay else None
-            visible = list(before(page, until))
-            found += [message.SerializeToString() for message in readable(visible, self._token_id)]
+            visible = list(select_until(page, until))
+            found += [message.SerializeToString() for message in select_readable(visible, self._token_id)]
             if visible:
                 self._number = visible[-1].number
             if len(visible) < len(page):
-                self.due_at = sent_at(page[len(visible)]) + self._delay
+                self.due_at = read_sent_at(page[len(visible)]) + self._delay
                 break
             page = await self._next_page()
         return found

@@ -1,4 +1,4 @@
-"""What spectators may see of a table: nothing, all at once, or what lies some time back.
+"""What spectators may see of a table: nothing, all at once, or all some time later.
 
 Nothing is stored for the delay but the time of each change. A table of the past is made from its log: dealt again from
 the deal's seed, and played up to the newest change that is old enough.
@@ -50,7 +50,7 @@ def check_reader(table: TableValue, claims: SeatClaims | None) -> None:
         verify_seat(table, claims)
 
 
-def has_limits(table: TableValue) -> bool:
+def has_spectator_limits(table: TableValue) -> bool:
     """Return True if spectators may not see all that players may see in common, or not yet."""
     return table.options.spectators is SpectatorPolicy.NONE or table.options.spectator_delay > 0
 
@@ -68,7 +68,8 @@ class Spectators:
         self._store = tables.repository.store
         self._repository = tables.repository
         self._clock = tables.clock
-        self._cached = SizedCache[str, _Past](_CACHED)
+        self._cached = SizedCache[tuple[str, float], _Past](_CACHED)
+        """By id and time of creation: an expired table may be created anew under its id."""
 
     async def see(self, table: TableValue, claims: SeatClaims | None) -> TableValue:
         """Return the table as the token's holder may see it, or everybody (None) now.
@@ -100,14 +101,14 @@ class Spectators:
         """Return a table as it was at an earlier revision, without clocks and offers, and with its seats as now."""
         if revision >= table.revision:
             return table
-        past = self._cached.get(table.id)
+        past = self._cached.get((table.id, table.created_at))
         if past is None or past.revision > revision:
             past = await self._begin(table, revision)
         while past.revision < revision:
             page = await self._store.read_log(table.id, past.revision, min(_PAGE, revision - past.revision))
             for entry in page:
                 past = _advance(table, past, entry)
-        self._cached.put(table.id, past, 1)
+        self._cached.put((table.id, table.created_at), past, 1)
         state = TableState.WAITING if past.deal is None else TableState.PLAYING
         return table._replace(
             revision=revision,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -11,6 +12,7 @@ import pytest
 from buraco.v1 import table_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_service.serving.chat_messages import MAX_BYTES, PHRASES
+from buraco_service.stores.messages import NewMessage
 from tests.service.chatting import Clock, listed, send, texts
 from tests.service.refusals import refused
 from tests.service.table_server import (
@@ -181,7 +183,7 @@ async def test_all_phrases(replica: Replica) -> None:
     ],
 )
 async def test_modes(tmp_path: Path, setting: str, mode: table_pb2.ChatMode.ValueType, text: str, phrase: str) -> None:
-    """The table says what may be sent, and the setting bounds it."""
+    """The options of the table are what may be sent, and the setting bounds them."""
     async with serving(tmp_path / "store.db", chat=setting) as replica:
         ada, _ = await start(replica, options=table_pb2.TableOptions(chat=mode))
         for fields, reason in (({"text": "Hello"}, text), ({"phrase": "HELLO"}, phrase)):
@@ -292,6 +294,55 @@ async def test_message_amid_moves(store_url: str) -> None:
             stream.cancel()
 
 
+async def test_cost_of_messages_and_moves(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message makes watchers read messages alone, without chat nothing; a move makes nobody read messages."""
+    async with serving(store_url) as here, serving(store_url) as there:
+        ada, bo = await start(here)
+        calls: Counter[str] = Counter()
+
+        def count(name: str) -> None:
+            inner = getattr(there.store, name)
+
+            def counted(*arguments: Any) -> Any:
+                calls[name] += 1
+                return inner(*arguments)
+
+            monkeypatch.setattr(there.store, name, counted)
+
+        for name in ("load", "load_revision", "read_log", "read_messages"):
+            count(name)
+        chatting, quiet = watch(there, ada.table_id, chat=True), watch(there, ada.table_id)
+        players = [ada, bo]
+
+        async def move() -> None:
+            mover = players[0] if (await players[0].legal()).moves else players[1]
+            legal = (await mover.legal()).moves
+            request = pb.SubmitMovesRequest(table_id=ada.table_id, moves=legal[:1], request_id=new_id())
+            await here.tables.SubmitMoves(request, metadata=mover.metadata, timeout=PATIENCE)
+            for stream in (chatting, quiet):
+                await stream.expect("events")
+
+        for stream in (chatting, quiet):
+            await stream.expect("state")
+        # A subscription may begin with changes that are not known.
+        await send(ada, "Hello")
+        await chatting.expect("chat")
+        await move()
+        await asyncio.sleep(0.2)
+        calls.clear()
+        await send(bo, "Hello")
+        await chatting.expect("chat")
+        await asyncio.sleep(0.2)
+        assert set(calls) == {"read_messages"}
+        calls.clear()
+        await move()
+        await asyncio.sleep(0.2)
+        assert "read_messages" not in calls
+        assert calls["read_log"] > 0
+        for stream in (chatting, quiet):
+            stream.cancel()
+
+
 async def test_number_of_another_history(replica: Replica) -> None:
     """A stream after a number that the table has not come to brings all kept messages."""
     ada, _ = await start(replica)
@@ -342,3 +393,21 @@ async def test_texts_stay_out_of_logs_and_metrics(replica: Replica, capfd: pytes
     assert secret not in "".join(capfd.readouterr())
     refusal = await refused(send(ada, f"{secret}\u202e"))
     assert secret not in refusal.message
+
+
+async def test_message_of_a_later_version(replica: Replica) -> None:
+    """A message for unknown readers is shown to nobody; one with unknown fields needs a newer replica."""
+    ada, _ = await start(replica)
+
+    async def append(kept: pb.StoredMessage, name: str) -> None:
+        payload = bytes(17) + kept.SerializeToString()
+        await replica.store.append_message(NewMessage(ada.table_id, name, 0, 1.0, payload, 5, 1e10))
+
+    await append(pb.StoredMessage(message=pb.ChatMessage(text="secret", audience=9)), "first")  # type: ignore[arg-type]
+    await append(pb.StoredMessage(message=pb.ChatMessage(text="for all", audience=TABLE)), "second")
+    assert await texts(ada) == ["for all"]
+    assert [message.text for message in (await listed(replica, ada.table_id)).messages] == ["for all"]
+    unknown = pb.StoredMessage.FromString(b"\xfa\x3f\x01x")
+    unknown.message.audience = TABLE
+    await append(unknown, "third")
+    assert (await refused(listed(replica, ada.table_id))).reason == "TABLE_TOO_NEW"

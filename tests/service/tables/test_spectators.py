@@ -224,6 +224,32 @@ async def test_spectators_see_the_past(replica: Replica, clock: Clock) -> None:
         assert cold.view == shown_view(half.deal, None)
 
 
+async def test_past_of_a_timed_table(replica: Replica, clock: Clock) -> None:
+    """What the clock plays and deals is in the past that spectators see, too; the past shows no clocks."""
+    options = table_pb2.TableOptions(
+        turn_time=Duration(seconds=5),
+        confirmation_time=Duration(seconds=5),
+        absent_after_turns=100,
+        spectator_delay=Duration(seconds=DELAY),
+    )
+    players = await start_short(replica, target=100_000, options=options)
+    table_id = players[0].table_id
+    history = [(clock.now, await replica.table(table_id))]
+    endings = 0
+    for _ in range(40):
+        clock.now += 7
+        assert await replica.deadlines.look() == 1
+        history.append((clock.now, await replica.table(table_id)))
+        seen = await public_view(replica, table_id)
+        before = [table for at, table in history if at <= clock.now - DELAY]
+        if before:
+            deal = before[-1].deal
+            assert deal is not None
+            assert (seen.revision, seen.view) == (before[-1].revision, shown_view(deal, None))
+            endings += bool(deal.ending)
+    assert endings > 1
+
+
 async def test_players_see_at_once(replica: Replica) -> None:
     """The delay is for spectators alone."""
     players = await start_short(replica, options=LATER)

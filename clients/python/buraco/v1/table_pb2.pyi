@@ -216,8 +216,8 @@ class TableOptions(_message.Message):
     @_builtins.property
     def spectator_delay(self) -> _duration_pb2.Duration:
         """How much later than the players spectators see what happens, by the service's clock: views, streams, records and chat; at most
-        1 hour, in whole seconds. Only where they are allowed. What GetTable and the lists show of the table is not delayed, and a view
-        of the past shows no clocks.
+        1 hour, in whole seconds. Only where they are allowed. What GetTable and the lists show of the table is not delayed, and a
+        table of the past has no clocks and offers, and the players of now at its seats.
         """
 
     @_builtins.property

@@ -45,7 +45,7 @@ CREATE FUNCTION buraco.append_message_1(
     since double precision, kept integer
 ) RETURNS TABLE (outcome text, message integer, first_payload bytea, oldest_at double precision)
 -- One row: 'appended' with the number; 'known' with the number and the payload of the first time; 'many' with the time
--- of the oldest message that is too late; 'missing'. A notification has the number as a negative revision: so programs
+-- of the oldest of so many messages; 'missing'. A notification has the number as a negative revision: so programs
 -- that know of no messages find nothing new.
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
