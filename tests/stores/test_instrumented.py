@@ -73,12 +73,15 @@ async def test_calls_are_passed_on(store: Store, inner: SqliteStore, observed: O
     assert await store.expire(3000.0, 1) == 1
     await inner.commit(step("u", 1, due_at=7000.0))
     assert await store.due(7000.0, 1) == await inner.due(7000.0, 1) == ["u"]
+    await inner.commit(step("u", 2)._replace(labels=frozenset({"bot:greedy"})))
+    labelled = await inner.list_labelled("bot:greedy", 1, None)
+    assert await store.list_labelled("bot:greedy", 1, None) == labelled != []
     await store.ping()
     assert observed.operations == [
         (name, "ok")
         for name in (
             *("create", "owned", "count", "commit", "load", "revision", "remembered"),
-            *("log", "records", "list", "expire", "due", "ping"),
+            *("log", "records", "list", "expire", "due", "labelled", "ping"),
         )
     ]
     assert all(0 < seconds < PATIENCE for seconds in observed.seconds)
