@@ -95,6 +95,15 @@ def seat_change(event: bytes) -> event_pb2.SeatChanged | None:
     return event_pb2.Event.FromString(event).seat_changed if event.startswith(_SEAT_CHANGED) else None
 
 
+def ended_substitution(event: bytes) -> int | None:
+    """Return the seat for which no bot plays any more from a serialised event on; None if it is no such event."""
+    message = event_pb2.Event.FromString(event)
+    kind = message.WhichOneof("event")
+    if kind == "seat_returned":
+        return message.seat_returned.seat
+    return message.substitute_left.seat if kind == "substitute_left" else None
+
+
 @lru_cache(_CACHED)
 def _redacted(event: bytes) -> tuple[bytes, dict[int | None, bytes]]:
     """Return an event as everybody may see it, and by seat as its owners, who may see more, may see it."""
@@ -162,4 +171,6 @@ VISIBLE: Final[dict[str, Visible]] = {
     "confirmation_awaited": _visible("deal_number"),
     "score_confirmed": _visible("seat"),
     "seat_returned": _visible("seat"),
+    "substitute_joined": _visible("seat level"),
+    "substitute_left": _visible("seat"),
 }

@@ -22,6 +22,8 @@ from buraco_service.tables.changes import (
     ScoreConfirmed,
     SeatChanged,
     SeatReturned,
+    SubstituteJoined,
+    SubstituteLeft,
     TableEvent,
     TurnTimedOut,
 )
@@ -41,6 +43,8 @@ _OWN_KINDS: Final = {
     ConfirmationAwaited: "confirmation_awaited",
     ScoreConfirmed: "score_confirmed",
     SeatReturned: "seat_returned",
+    SubstituteJoined: "substitute_joined",
+    SubstituteLeft: "substitute_left",
 }
 """Events that the rules do not know: the field of the message that holds each."""
 

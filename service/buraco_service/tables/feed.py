@@ -5,19 +5,18 @@ from collections.abc import Iterable
 from typing import Final
 
 from buraco.v1 import table_service_pb2 as pb
-from buraco_codec.events import ends_match, seat_change
+from buraco_codec.events import ended_substitution, ends_match, seat_change
 from buraco_codec.moves import move_bytes
 from buraco_codec.wire import Fields
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.stores.base import HistoryGone, Subscription
-from buraco_service.tables.changes import verify_seat
+from buraco_service.tables.changes import is_substitute, verify_player_or_substitute
 from buraco_service.tables.chat_feed import ChatFeed
 from buraco_service.tables.entries import Entry, serialise_events
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables
-from buraco_service.tables.timing import come_back
 
 UPDATE: Final = Fields(pb.PlayTableResponse)
 """Makes the messages for a watcher. A WatchTableResponse has the same fields as far as it has them."""
@@ -57,6 +56,8 @@ class Feed:
         """The newest revision that was sent."""
         self.is_over = False
         """Nothing can happen at the table any more."""
+        self._is_substitute = False
+        """The watcher is a bot that plays for the seat's absent player."""
         self._verified_at = 0
         """The revision at which the watcher held its seat for certain."""
         self._newest: int | None = None
@@ -75,7 +76,9 @@ class Feed:
         """
         table = await self._get_table()
         if self.seat is not None and table.is_absent(self.seat):
-            table = await self._come_back(table, self.seat)
+            self._verify_seat(table)
+            if not self._is_substitute:
+                table = await self._tables.come_back(table, self.seat)
         if after_revision is None:
             return [self._state_update(table)]
         self._verify_seat(table)
@@ -86,13 +89,6 @@ class Feed:
         # Nothing follows the end of a match, also for a watcher that resumes after it.
         self.is_over = self.is_over or table.state is TableState.FINISHED
         return updates
-
-    async def _come_back(self, table: TableValue, seat: int) -> TableValue:
-        """Return the table with the watcher's seat present again: who opens a stream is there."""
-        self._verify_seat(table)
-        now = self._tables.clock()
-        await self._repository.change_unasked(table.id, lambda table: come_back(table, seat, now), by_clock=False)
-        return await self._repository.get(table.id)
 
     async def catch_up(self, *, before: int | None = None, woken: bool = False) -> list[bytes]:
         """Return the changes since the last call, in order; those from the revision `before` on are left for later.
@@ -226,7 +222,8 @@ class Feed:
 
     def _verify_seat(self, table: TableValue) -> None:
         if self._claims is not None:
-            verify_seat(table, self._claims)
+            verify_player_or_substitute(table, self._claims)
+            self._is_substitute = is_substitute(table, self._claims)
         self._verified_at = table.revision
 
     async def _restart(self, oldest: int) -> list[bytes]:
@@ -257,12 +254,17 @@ class Feed:
 
     def _events_update(self, entry: Entry) -> bytes:
         if entry.revision > self._verified_at and any(map(self._is_seat_left, entry.events)):
-            raise errors.seat_not_yours("the seat was given back")
+            raise errors.seat_not_yours("the seat was given back, or its player is there again")
         events = entry.redacted(self.seat)
         self.mark_sent(entry.revision, events)
         return serialise_events(entry.revision, events)
 
     def _is_seat_left(self, event: bytes) -> bool:
-        """Return True if the watcher's seat was given back: from here on its hidden cards are another's."""
+        """Return True if the watcher's seat was given back, or its player is there again in place of the watcher.
+
+        From here on its hidden cards are another's.
+        """
+        if self._is_substitute and ended_substitution(event) == self.seat:
+            return True
         change = seat_change(event)
         return change is not None and change.seat == self.seat and not change.player_name

@@ -118,6 +118,8 @@ class Seat(NamedTuple):
     """Whose seat it is, by a player token; empty without one."""
     stake: HeldStake | None = None
     """Perhaps of a player who has left."""
+    substitute_token_id: str = ""
+    """The id that valid tokens of the bot that plays for the absent player carry; empty without one."""
 
 
 class TableOptions(NamedTuple):
@@ -137,6 +139,10 @@ class TableOptions(NamedTuple):
     spectator_delay: float = 0.0
     """How much later than the players spectators see what happens."""
     chat: ChatMode = ChatMode.ALL
+    bot_levels: tuple[str, ...] = ()
+    """By seat: the level of the bot for which it is kept, empty for a player's seat. Empty without bots."""
+    substitute_level: str = ""
+    """The level of the bots that play for absent players; empty if none do."""
 
     @property
     def is_timed(self) -> bool:
@@ -243,7 +249,7 @@ class TableValue(NamedTuple):
     @property
     def free_seats(self) -> list[int]:
         """Return the seats that a player could take."""
-        return [number for number, seat in enumerate(self.seats) if not seat.token_id]
+        return [number for number, seat in enumerate(self.seats) if not seat.token_id and not self.bot_level(number)]
 
     @property
     def entropies(self) -> tuple[bytes, ...]:
@@ -270,22 +276,35 @@ class TableValue(NamedTuple):
             return None
         return timing.began_at + self.options.turn_time + timing.seats[deal.seat_to_move].reserve
 
+    def bot_level(self, seat: int) -> str:
+        """Return the level of the bot for which a seat is kept; empty for a player's seat."""
+        levels = self.options.bot_levels
+        return levels[seat] if levels else ""
+
     def is_absent(self, seat: int) -> bool:
-        """Return True if the clock has finished so many turns of a player that the seat counts as absent."""
+        """Return True if the clock has finished so many turns of a player that the seat counts as absent.
+
+        A seat that is kept for a bot never does.
+        """
         limit, timing = self.options.absent_after_turns, self.timing
-        if not limit or timing is None or not self.seats[seat].token_id:
+        if not limit or timing is None or not self.seats[seat].token_id or self.bot_level(seat):
             return False
         return timing.seats[seat].missed_turns >= limit
 
     @property
     def is_deserted(self) -> bool:
-        """Return True if nobody is left for whom the clock could run: every seat is absent or free.
+        """Return True if nobody is left for whom the clock could run: every seat is absent, free or a bot's.
 
         Without this a table that all have left would play on for ever, and never expire.
         """
         if not self.options.absent_after_turns:
             return False
-        return not any([seat.token_id and not self.is_absent(number) for number, seat in enumerate(self.seats)])
+        return not any(
+            [
+                seat.token_id and not self.is_absent(number) and not self.bot_level(number)
+                for number, seat in enumerate(self.seats)
+            ]
+        )
 
     @property
     def resigned_side(self) -> int | None:

@@ -26,6 +26,11 @@ def table_view_bytes(
     if deal is None:
         return None
     facts = [_SEAT.player_name(held.player_name.encode()) if held.player_name else b"" for held in table.seats]
+    if table.options.bot_levels or table.options.substitute_level:
+        facts = [
+            fact + _SEAT.is_bot(bool(table.bot_level(number) or held.substitute_token_id))
+            for number, (fact, held) in enumerate(zip(facts, table.seats, strict=True))
+        ]
     credit = _credit_field(table, seat)
     if timing is None:
         return view_bytes(view_of(deal, seat, moves), facts) + credit

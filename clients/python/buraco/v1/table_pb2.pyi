@@ -784,6 +784,7 @@ class StoredSeat(_message.Message):
     JOINED_AT_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
     PLAYER_ID_FIELD_NUMBER: _builtins.int
+    SUBSTITUTE_TOKEN_ID_FIELD_NUMBER: _builtins.int
     ACCOUNT_ID_FIELD_NUMBER: _builtins.int
     HOLD_KEY_FIELD_NUMBER: _builtins.int
     CREDIT_FIELD_NUMBER: _builtins.int
@@ -793,6 +794,8 @@ class StoredSeat(_message.Message):
     entropy: _builtins.bytes
     player_id: _builtins.str
     """Of the player token it was taken with; empty without one."""
+    substitute_token_id: _builtins.str
+    """The id that a valid token of the bot that plays for the absent player carries; empty without one."""
     account_id: _builtins.str
     """The account that staked for the seat, and the key under which it holds the stake. They stay when the player leaves a running
     match. Empty without a stake.
@@ -810,13 +813,14 @@ class StoredSeat(_message.Message):
         joined_at: _timestamp_pb2.Timestamp | None = ...,
         entropy: _builtins.bytes = ...,
         player_id: _builtins.str = ...,
+        substitute_token_id: _builtins.str = ...,
         account_id: _builtins.str = ...,
         hold_key: _builtins.str = ...,
         credit: _builtins.int | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit", "joined_at", b"joined_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "account_id", b"account_id", "credit", b"credit", "entropy", b"entropy", "hold_key", b"hold_key", "joined_at", b"joined_at", "player_id", b"player_id", "player_name", b"player_name", "token_id", b"token_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "account_id", b"account_id", "credit", b"credit", "entropy", b"entropy", "hold_key", b"hold_key", "joined_at", b"joined_at", "player_id", b"player_id", "player_name", b"player_name", "substitute_token_id", b"substitute_token_id", "token_id", b"token_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__credit: _TypeAlias = _typing.Literal["credit"]  # noqa: Y015
     _WhichOneofArgType__credit: _TypeAlias = _typing.Literal["_credit", b"_credit"]  # noqa: Y015
