@@ -243,17 +243,19 @@ async def test_partner_of_a_bot_resigns_alone(alone: Two) -> None:
     table = await create(alone.here, seats=4, options=kept_for_bots(1, 2))
     players = [await join(alone.here, table.id, **(BOT if seat in (1, 2) else {}), seat=seat) for seat in range(4)]
     for player in (players[0], players[3]):
-        request = pb.OfferDrawRequest(table_id=table.id, request_id=new_id())
-        await alone.here.tables.OfferDraw(request, metadata=player.metadata, timeout=PATIENCE)
+        offer = pb.OfferDrawRequest(table_id=table.id, request_id=new_id())
+        await alone.here.tables.OfferDraw(offer, metadata=player.metadata, timeout=PATIENCE)
     assert (await get(alone.here, table.id)).state == table_pb2.TABLE_STATE_PLAYING
     request = pb.ResignRequest(table_id=table.id, request_id=new_id())
     resigned = (await alone.here.tables.Resign(request, metadata=players[0].metadata, timeout=PATIENCE)).table
     assert (resigned.state, resigned.result.resigned_side) == (table_pb2.TABLE_STATE_FINISHED, 0)
     # The rematch keeps the seats of bots for bots, and the bots of the match may come back, too.
+    answers = []
     for player in (players[0], players[1]):
         again = pb.RematchRequest(table_id=table.id, request_id=new_id())
-        answer = await alone.here.tables.Rematch(again, metadata=player.metadata, timeout=PATIENCE)
-        assert answer.seat == player.seat
+        answers.append(await alone.here.tables.Rematch(again, metadata=player.metadata, timeout=PATIENCE))
+    answer = answers[1]
+    assert [one.seat for one in answers] == [0, 1]
     assert [seat.bot_level for seat in answer.table.seats] == ["", LEVEL, LEVEL, ""]
     assert await waiting(alone.there) == [answer.table.id]
     assert (await refused(join_raw(alone.here, answer.table.id, seat=2))).reason == "BOT_SEAT"
@@ -422,33 +424,34 @@ async def test_what_a_substitute_may_not_do(alone: Two) -> None:
     """A substitute plays and leaves: everything that only a player decides is refused, and nothing changes."""
     ada, players = await absent(alone)
     bot = await join(alone.here, ada.table_id, **BOT)
-    tables, common = alone.here.tables, {"table_id": ada.table_id}
-    calls = [
-        (tables.Resign, pb.ResignRequest(**common, request_id=new_id())),
-        (tables.OfferDraw, pb.OfferDrawRequest(**common, request_id=new_id())),
-        (tables.AbortTable, pb.AbortTableRequest(**common, request_id=new_id())),
-        (tables.Rematch, pb.RematchRequest(**common, request_id=new_id())),
-        (tables.ConfirmScore, pb.ConfirmScoreRequest(**common, deal_number=1, request_id=new_id())),
+    tables = alone.here.tables
+    calls: list[tuple[Any, Any]] = [
+        (tables.Resign, pb.ResignRequest()),
+        (tables.OfferDraw, pb.OfferDrawRequest()),
+        (tables.AbortTable, pb.AbortTableRequest()),
+        (tables.Rematch, pb.RematchRequest()),
+        (tables.ConfirmScore, pb.ConfirmScoreRequest(deal_number=1)),
     ]
     with unchanged(alone.here):
-        for call, request in calls:
-            await lost_seat(call(request, metadata=bot.metadata, timeout=PATIENCE))
+        for call, refused_request in calls:
+            refused_request.table_id, refused_request.request_id = ada.table_id, new_id()
+            await lost_seat(call(refused_request, metadata=bot.metadata, timeout=PATIENCE))
     request = pb.RenewTokenRequest(table_id=ada.table_id)
     renewed = await tables.RenewToken(request, metadata=bot.metadata, timeout=PATIENCE)
     fresh = bot._replace(token=renewed.token)
     assert (await fresh.view()).hand
     request_id = new_id()
-    for _ in range(2):
-        left = await fresh.leave(request_id)
-        seat = left.table.seats[ada.seat]
+    left = await fresh.leave(request_id)
+    for again in (left, await fresh.leave(request_id)):
+        seat = again.table.seats[ada.seat]
         assert (seat.player_name != "", seat.absent, seat.substitute_level) == (True, True, "")
     (event,) = (await watch(alone.here, ada.table_id, left.table.revision - 1).expect("events")).events
     assert event.substitute_left.seat == ada.seat
     await lost_seat(bot.look())
     assert await waiting(alone.there) == [ada.table_id]
-    again = await join(alone.here, ada.table_id, **BOT, seat=ada.seat)
+    next_bot = await join(alone.here, ada.table_id, **BOT, seat=ada.seat)
     await play_turn(alone.here, players)
-    await again.submit(DrawStock())
+    await next_bot.submit(DrawStock())
 
 
 async def test_who_may_play_for_an_absent_player(alone: Two) -> None:
