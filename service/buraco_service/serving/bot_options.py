@@ -23,10 +23,8 @@ def read_level(path: Path, sent: str, problems: RequestProblems) -> str:
 def read_bot_seats(options: table_pb2.TableOptions, seats: int, problems: RequestProblems) -> tuple[str, ...]:
     """Return by seat the level of the bot for which it is kept, () without any; add problems for seats that cannot be.
 
-    `seats` are those of the table; 0, where it has not said how many, looks at nothing.
+    `seats` are those of the table.
     """
-    if not seats:
-        return ()
     levels: dict[int, str] = {}
     for index, bot in enumerate(options.bots[:seats]):
         path = ("options", "bots", index)
