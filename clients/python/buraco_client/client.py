@@ -128,9 +128,9 @@ class BuracoClient:
 
         `target_score`: 0 plays one deal; default: the usual one of the rule set. `stake`: credits that each player
         stakes, held where the service keeps accounts. `seed`: 32 bytes that make the match reproducible and its cards
-        known to the creator, which the table shows; default: random. `options`: a clock, a time to confirm scores, seats
-        kept for bots, bots for absent players, who may watch and how much later, and what players may write; default:
-        no clock, no bots, everybody at once, everything.
+        known to the creator, which the table shows; default: random. `options`: a clock, a time to confirm scores,
+        seats kept for bots, bots for absent players, who may watch and how much later, and what players may write;
+        default: no clock, no bots, everybody at once, everything.
         """
         request = table_service_pb2.CreateTableRequest(
             seats=seats,

@@ -57,7 +57,6 @@ Context = grpc.aio.ServicerContext[Any, Any]
 _GET_VIEW: Final = Fields(pb.TableServiceGetViewResponse)
 _LEGAL_MOVES: Final = Fields(pb.TableServiceListLegalMovesResponse)
 
-MAX_SEATS: Final = 4
 MAX_ENTROPY_BYTES: Final = 64
 MAX_TARGET: Final = 1_000_000
 MAX_STAKE: Final = 10**12
