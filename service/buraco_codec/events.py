@@ -101,6 +101,15 @@ def absent_seat(event: bytes) -> int | None:
     return event_pb2.Event.FromString(event).seat_absent.seat if event.startswith(_SEAT_ABSENT) else None
 
 
+def ended_substitution(event: bytes) -> int | None:
+    """Return the seat for which no bot plays any more from a serialised event on; None if it is no such event."""
+    message = event_pb2.Event.FromString(event)
+    kind = message.WhichOneof("event")
+    if kind == "seat_returned":
+        return message.seat_returned.seat
+    return message.substitute_left.seat if kind == "substitute_left" else None
+
+
 @lru_cache(_CACHED)
 def _redacted(event: bytes) -> tuple[bytes, dict[int | None, bytes]]:
     """Return an event as everybody may see it, and by seat as its owners, who may see more, may see it."""
@@ -169,4 +178,6 @@ VISIBLE: Final[dict[str, Visible]] = {
     "score_confirmed": _visible("seat"),
     "seat_absent": _visible("seat"),
     "seat_returned": _visible("seat"),
+    "substitute_joined": _visible("seat level"),
+    "substitute_left": _visible("seat"),
 }

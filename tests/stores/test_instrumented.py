@@ -79,6 +79,9 @@ async def test_calls_are_passed_on(store: Store, inner: SqliteStore, observed: O
     assert await store.lapsed(7.0, 1) == await inner.lapsed(7.0, 1) == ["u"]
     await store.end_presence("u", 7.0)
     assert await inner.lapsed(7.0, 1) == []
+    await inner.commit(step("u", 2)._replace(labels=frozenset({"bot:greedy"})))
+    labelled = await inner.list_labelled("bot:greedy", 1, None)
+    assert await store.list_labelled("bot:greedy", 1, None) == labelled != []
     await store.ping()
     assert observed.operations == [
         (name, "ok")
@@ -94,6 +97,7 @@ async def test_calls_are_passed_on(store: Store, inner: SqliteStore, observed: O
                 "presence",
                 "lapsed",
                 "end_presence",
+                "labelled",
                 "ping",
             ),
         )

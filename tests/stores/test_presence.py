@@ -104,7 +104,7 @@ async def test_many_leases_at_once(store: Store) -> None:
 async def test_leases_that_cannot_be(store: Store, lease: Lease) -> None:
     """A lease out of range is refused, with all that are written with it."""
     await create(store, "t")
-    with pytest.raises(ValueError, match="not a|a seat has to be"):
+    with pytest.raises(ValueError, match=r"not a|a seat has to be"):
         await store.renew_presence([Lease("t", 1, 1.0), lease])
     assert await store.presence(["t"]) == []
 

@@ -128,8 +128,9 @@ class BuracoClient:
 
         `target_score`: 0 plays one deal; default: the usual one of the rule set. `stake`: credits that each player
         stakes, held where the service keeps accounts. `seed`: 32 bytes that make the match reproducible and its cards
-        known to the creator, which the table shows; default: random. `options`: a clock, a time to confirm scores, who may
-        join, who may watch and how much later, and what players may write; default: no clock, everybody, everything.
+        known to the creator, which the table shows; default: random. `options`: a clock, a time to confirm scores,
+        seats kept for bots, bots for absent players, who may join, who may watch and how much later, and what players
+        may write; default: no clock, no bots, everybody at once, everything.
         """
         request = table_service_pb2.CreateTableRequest(
             seats=seats,
@@ -157,6 +158,7 @@ class BuracoClient:
         state: table_pb2.TableState.ValueType = table_pb2.TABLE_STATE_UNSPECIFIED,
         *,
         player_token: str | None = None,
+        bot_level: str = "",
         page_size: int = 0,
         timeout: float | None = None,
     ) -> AsyncIterator[table_pb2.Table]:
@@ -164,11 +166,12 @@ class BuracoClient:
 
             waiting = [table.id async for table in client.list_tables(table_pb2.TABLE_STATE_WAITING)]
 
-        `player_token`: list only the tables where its player has a seat. `page_size`: tables a call, 1 to 200; 0 means
-        50. `timeout`: seconds for each page. Raise PlayerTokenRejected if the player token is not valid.
+        `player_token`: list only the tables where its player has a seat. `bot_level`: only those with a seat that waits
+        for a bot of this level. `page_size`: tables a call, 1 to 200; 0 means 50. `timeout`: seconds for each page.
+        Raise PlayerTokenRejected if the player token is not valid.
         """
         mine, metadata = player_token is not None, _player_metadata(player_token)
-        request = table_service_pb2.ListTablesRequest(state=state, page_size=page_size, mine=mine)
+        request = table_service_pb2.ListTablesRequest(state=state, page_size=page_size, mine=mine, bot_level=bot_level)
         while True:
             page = await self._call(self._tables.ListTables, request, metadata=metadata, timeout=timeout)
             for table in page.tables:
@@ -184,6 +187,7 @@ class BuracoClient:
         *,
         player_token: str | None = None,
         seat: int | None = None,
+        bot_level: str = "",
         entropy: bytes = b"",
         request_id: str | None = None,
         timeout: float | None = None,
@@ -201,12 +205,19 @@ class BuracoClient:
         out then: TableRefused (ALREADY_SEATED, the player's seat in `metadata`) is raised for another seat. Raise
         PlayerTokenRejected if the player token is not valid, or is missing at a table that holds stakes; CreditTooLow
         if the player cannot stake.
+
+        `bot_level`: of a bot, which takes a seat that is kept for one of this level, or plays for an absent player
+        until that player is there again; from then on the seat raises SeatNotYours. Raise TableRefused (NO_BOT_WANTED)
+        if no such seat waits for a bot, ApiKeyRejected without an API key where the service has some.
+
+            bot = await client.join_table(table_id, bot_level="greedy")
         """
         request = table_service_pb2.JoinTableRequest(
             table_id=table_id,
             seat=seat,
             player_name=player_name,
             entropy=entropy,
+            bot_level=bot_level,
             request_id=request_id or new_request_id(),
         )
         metadata = _player_metadata(player_token)

@@ -84,9 +84,9 @@ class RuleBroken(BuracoError):
 
 
 class TableRefused(BuracoError):
-    """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, ALREADY_SEATED, TABLE_NOT_PLAYING, TABLE_FINISHED,
-    TABLE_NOT_FINISHED, TOO_MANY_REVERSALS, ALREADY_OFFERED, NO_OFFER, TOO_LATE_TO_ABORT, AWAITING_CONFIRMATION,
-    SCORE_NOT_SHOWN, CHAT_OFF, PHRASES_ONLY or NO_PARTNER.
+    """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, BOT_SEAT, NO_BOT_WANTED, ALREADY_SEATED,
+    TABLE_NOT_PLAYING, TABLE_FINISHED, TABLE_NOT_FINISHED, TOO_MANY_REVERSALS, ALREADY_OFFERED, NO_OFFER,
+    TOO_LATE_TO_ABORT, AWAITING_CONFIRMATION, SCORE_NOT_SHOWN, CHAT_OFF, PHRASES_ONLY or NO_PARTNER.
     """
 
 
@@ -151,6 +151,8 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "SNAPSHOT_INVALID": InvalidRequest,
     "TABLE_FULL": TableRefused,
     "SEAT_TAKEN": TableRefused,
+    "BOT_SEAT": TableRefused,
+    "NO_BOT_WANTED": TableRefused,
     "ALREADY_SEATED": TableRefused,
     "TABLE_NOT_PLAYING": TableRefused,
     "TOO_MANY_REVERSALS": TableRefused,

@@ -18,3 +18,8 @@ class Operators:
         """Raise API_KEY_MISSING unless `includes`."""
         if not self.includes(caller):
             raise ApiKeyMissing
+
+    def check_bot(self, caller: str | None) -> None:
+        """Raise API_KEY_MISSING where the service has keys, and a bot joins without one."""
+        if caller is None and self._api_keys.are_used:
+            raise ApiKeyMissing

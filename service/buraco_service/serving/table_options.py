@@ -11,6 +11,7 @@ from buraco.v1 import table_pb2
 from buraco_codec.fields import has_unknown_fields
 from buraco_service.access.player_tokens import is_player_id
 from buraco_service.requests import RequestProblems
+from buraco_service.serving.bot_options import read_bot_seats, read_substitute_level
 from buraco_service.tables.state import ChatMode, SpectatorPolicy, TableAccess, TableOptions
 
 MIN_TURN_TIME: Final = 5.0
@@ -26,8 +27,8 @@ _Choice = TypeVar("_Choice", bound=IntEnum)
 _WITHOUT_CLOCK: Final = "only with a turn_time"
 
 
-def read_options(options: table_pb2.TableOptions, problems: RequestProblems) -> TableOptions:
-    """Return what a creator chose; add a problem for each option that cannot be."""
+def read_options(options: table_pb2.TableOptions, seats: int, problems: RequestProblems) -> TableOptions:
+    """Return what the creator of a table with so many seats chose; add a problem for each option that cannot be."""
     problems.check("options", not has_unknown_fields(options), "asks for what this version does not know")
     times = _read_times(options, problems)
     delay = _read_delay(options, problems)
@@ -35,6 +36,7 @@ def read_options(options: table_pb2.TableOptions, problems: RequestProblems) -> 
         spectators=_read_choice("spectators", options.spectators, SpectatorPolicy, SpectatorPolicy.ALLOWED, problems),
         spectator_delay=delay,
         chat=_read_choice("chat", options.chat, ChatMode, ChatMode.ALL, problems),
+        bot_levels=read_bot_seats(options, seats, problems),
     )
 
 
@@ -65,18 +67,22 @@ def _read_times(options: table_pb2.TableOptions, problems: RequestProblems) -> T
     problems.check(
         ("options", "absent_after_turns"), absent_after <= MAX_ABSENT_AFTER_TURNS, f"at most {MAX_ABSENT_AFTER_TURNS}"
     )
-    known = options.absence in (table_pb2.ABSENCE_POLICY_UNSPECIFIED, table_pb2.ABSENCE_POLICY_WAIT)
-    problems.check(("options", "absence"), known, "no policy")
+    problems.check(("options", "absence"), options.absence in table_pb2.AbsencePolicy.values(), "no policy")
     access, player_ids = _read_access(options, problems)
     unseen_time = _read_time("absent_after", options.absent_after, MIN_ABSENT_AFTER, MAX_ABSENT_AFTER, problems)
     problems.check(("options", "absent_after"), options.absent_after.nanos == 0, "whole seconds")
+    substitute_level = read_substitute_level(options, problems)
     if not options.HasField("turn_time") or turn_time == 0:
         problems.check(("options", "reserve_time"), not reserve_time, _WITHOUT_CLOCK)
         problems.check(("options", "absent_after_turns"), not absent_after, _WITHOUT_CLOCK)
         has_absence = bool(unseen_time) or not options.absence
         problems.check(("options", "absence"), has_absence, "only with a turn_time or absent_after")
         return TableOptions(
-            confirmation_time=confirmation_time, access=access, player_ids=player_ids, absent_after=unseen_time
+            confirmation_time=confirmation_time,
+            access=access,
+            player_ids=player_ids,
+            absent_after=unseen_time,
+            substitute_level=substitute_level,
         )
     return TableOptions(
         turn_time,
@@ -86,6 +92,7 @@ def _read_times(options: table_pb2.TableOptions, problems: RequestProblems) -> T
         access=access,
         player_ids=player_ids,
         absent_after=unseen_time,
+        substitute_level=substitute_level,
     )
 
 

@@ -29,6 +29,7 @@ from buraco_service.requests import (
     read_table_id,
 )
 from buraco_service.serving.arrangements import MAX_ARRANGED, MIN_ARRANGED, fill_arrangements
+from buraco_service.serving.bot_options import read_level
 from buraco_service.serving.chat_messages import read_message
 from buraco_service.serving.metadata import call_metadata
 from buraco_service.serving.play_stream import PlayStream
@@ -36,13 +37,14 @@ from buraco_service.serving.player_names import normalise_player_name
 from buraco_service.serving.table_options import read_options
 from buraco_service.tables import deadlines
 from buraco_service.tables.arranging import meld_to_extend
-from buraco_service.tables.changes import verify_seat
+from buraco_service.tables.changes import verify_player_or_substitute
 from buraco_service.tables.chat import Chat
 from buraco_service.tables.creators import Owner, creator_of, owner_of
 from buraco_service.tables.ending import Endings
 from buraco_service.tables.feeds import Feeds
 from buraco_service.tables.finding import Wanted, find_tables
 from buraco_service.tables.invitations import normalise_code
+from buraco_service.tables.labels import bot_label, player_label
 from buraco_service.tables.quick_join import QuickJoins, QuickPlayer
 from buraco_service.tables.rematch import Rematches
 from buraco_service.tables.spectating import Spectators, check_reader, has_spectator_limits
@@ -164,10 +166,14 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.check("access", int(request.access) in (0, *TableAccess), "no access of a table")
         problems.check("rule_set_id", len(request.rule_set_id) <= MAX_ID, f"at most {MAX_ID} characters")
         problems.check("free_seats", request.free_seats <= MAX_SEATS, f"at most {MAX_SEATS}")
+        level = read_level("bot_level", request.bot_level, problems) if request.bot_level else ""
         problems.raise_if_any()
         player = self._player(context) if request.mine else None
         if request.mine and player is None:
             raise PlayerTokenMissing
+        labels = [] if player is None else [player_label(player.id)]
+        if level:
+            labels.append(bot_label(level))
         wanted = Wanted(
             state=TableState(int(request.state)) if request.state else None,
             rule_set_id=request.rule_set_id,
@@ -176,16 +182,20 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
             min_stake=request.min_stake,
             max_stake=request.max_stake if request.HasField("max_stake") else None,
             updated_after=_seconds(request.updated_after) if request.HasField("updated_after") else None,
-            player_id="" if player is None else player.id,
+            labels=tuple(labels),
         )
-        found, after = await find_tables(self._repository.store.list_tables, wanted, size, after)
+        found, after = await find_tables(self._repository.store, wanted, size, after)
         return pb.ListTablesResponse(tables=map(table_to_pb, found), next_page_token=after)
 
     async def JoinTable(self, request: pb.JoinTableRequest, context: Context) -> pb.JoinTableResponse:
         """See the contract."""
         problems = RequestProblems()
         player = self._player(context)
-        name = _read_own_name(request.player_name, player, problems)
+        level = read_level("bot_level", request.bot_level, problems) if request.bot_level else ""
+        if request.bot_level:
+            self._operators.check_bot(current_caller())
+            problems.check("bot_level", player is None, "not with a player token")
+        name = _read_own_name(request.player_name or level, player, problems)
         code = normalise_code(request.invitation_code)
         problems.check("invitation_code", len(code) <= MAX_CODE_LENGTH, f"at most {MAX_CODE_LENGTH} characters")
         _check_entropy(request.entropy, problems)
@@ -196,6 +206,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         return await self._tables.join(
             *(table_id, seat, name, request.entropy, request_id, caller, player_id, code),
             account_id=HOUSE if stakes_for_house else None,
+            bot_level=level,
         )
 
     async def SignInAsGuest(self, request: pb.SignInAsGuestRequest, context: Context) -> pb.SignInAsGuestResponse:
@@ -235,7 +246,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         table_id = read_table_id(request.table_id)
         claims = self._seat_claims(context)
         table = await self._repository.get(table_id)
-        moves = table.legal_moves(verify_seat(table, claims))
+        moves = table.legal_moves(verify_player_or_substitute(table, claims))
         listed = [_LEGAL_MOVES.moves(move_bytes(move)) for move in moves]
         return b"".join([_LEGAL_MOVES.revision(table.revision), *listed])
 
@@ -252,7 +263,7 @@ class TableServicer(table_service_pb2_grpc.TableServiceServicer):
         problems.raise_if_any()
         claims = self._seat_claims(context)
         table = await self._repository.get(table_id)
-        base = meld_to_extend(table, verify_seat(table, claims), meld, cards)
+        base = meld_to_extend(table, verify_player_or_substitute(table, claims), meld, cards)
         response = pb.TableServiceArrangeMeldResponse(revision=table.revision)
         fill_arrangements(response, table.rules, base, cards)
         return response
@@ -431,7 +442,7 @@ def _read_opening(request: Any, problems: RequestProblems) -> _Opening | None:
     problems.check("seats", request.seats in (2, 4), f"2 or 4, not {request.seats}")
     problems.check("target_score", request.target_score <= MAX_TARGET, f"at most {MAX_TARGET}")
     problems.check("stake", request.stake <= MAX_STAKE, f"at most {MAX_STAKE}")
-    options = read_options(request.options, problems)
+    options = read_options(request.options, min(request.seats or MAX_SEATS, MAX_SEATS), problems)
     if rules is None:
         return None
     usual = rules.usual_targets[0] if rules.usual_targets else 0

@@ -80,6 +80,8 @@ class NewTable(NamedTuple):
     """Whom `Store.count_owned` counts the table for; None for nobody. Never changes."""
     due_at: float | None = None
     """From when on `Store.due` lists the table, in seconds since the epoch; None for never."""
+    labels: frozenset[str] = frozenset()
+    """By which `Store.list_labelled` lists the table."""
 
 
 class Commit(NamedTuple):
@@ -103,6 +105,8 @@ class Commit(NamedTuple):
     or more; None keeps all. The new revision's entry always stays."""
     due_at: float | None = None
     """As in NewTable, in place of what the table had."""
+    labels: frozenset[str] | None = None
+    """As in NewTable, in place of those that the table had; None keeps them."""
 
 
 class Lease(NamedTuple):
@@ -326,6 +330,12 @@ class Store(Protocol):
         """Return the first `limit` tables of a status (None: of all) after an id (None: from the start).
 
         They are in the order of their ids, by code points; none left gives an empty list.
+        """
+
+    async def list_labelled(self, label: str, limit: int, after: str | None) -> list[StoredTable]:
+        """Return the first `limit` tables with a label after an id (None: from the start), in the order of their ids.
+
+        None left gives an empty list.
         """
 
     async def due(self, now: float, limit: int) -> list[str]:

@@ -115,6 +115,10 @@ class InstrumentedStore:
         """Return the first `limit` tables of a status (None: of all) after an id (None: from the start), by id."""
         return await self._observed("list", self._store.list_tables(status, limit, after))
 
+    async def list_labelled(self, label: str, limit: int, after: str | None) -> list[StoredTable]:
+        """Return the first `limit` tables with a label after an id (None: from the start), by id."""
+        return await self._observed("labelled", self._store.list_labelled(label, limit, after))
+
     async def due(self, now: float, limit: int) -> list[str]:
         """See `Store.due`."""
         return await self._observed("due", self._store.due(now, limit))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from buraco_service.stores.base import Commit, Lease, NewTable, TableNotFound
 from buraco_service.stores.messages import KEPT_MESSAGES, NewMessage
 
 MAX_ID_LENGTH = 200
-"""Characters in a table id, a request id or an owner; at least one."""
+"""Characters in a table id, a request id, an owner or a label; at least one."""
 
 MAX_STATUS_LENGTH = 32
 """Characters in a status; at least one."""
+
+MAX_LABELS = 16
+"""Labels of a table."""
 
 MAX_PAYLOAD = 16 * 1024 * 1024
 """Bytes in a state, a log entry, an answer or a record."""
@@ -86,6 +89,12 @@ def validate_list(status: str | None, limit: int, after: str | None) -> None:
         validate_status(status)
     if after and not is_id(after):
         raise ValueError("not an id for a table")
+
+
+def validate_labelled(label: str, limit: int, after: str | None) -> None:
+    """Raise ValueError for arguments of `Store.list_labelled` that are out of range."""
+    validate_list(None, limit, after)
+    _validate_labels((label,))
 
 
 def validate_expire(updated_before: float, limit: int) -> None:
@@ -189,6 +198,7 @@ def validate_message(message: NewMessage) -> None:
 
 def _validate_write(write: NewTable | Commit) -> None:
     validate_status(write.status)
+    _validate_labels(write.labels or ())
     if write.request_id is not None and not is_id(write.request_id):
         raise ValueError("not an id for a request")
     _validate_time(write.now)
@@ -197,6 +207,14 @@ def _validate_write(write: NewTable | Commit) -> None:
     _validate_payload("the state", write.state)
     _validate_payload("the log entry", write.entry)
     _validate_payload("the answer", write.answer)
+
+
+def _validate_labels(labels: Collection[str]) -> None:
+    if len(labels) > MAX_LABELS:
+        raise ValueError(f"a table has at most {MAX_LABELS} labels, not {len(labels)}")
+    # Unlike ids, without line breaks: a store may keep them as lines of a text.
+    if not all([is_id(label) and "\n" not in label for label in labels]):
+        raise ValueError("not a label")
 
 
 def _validate_time(seconds: float) -> None:

@@ -17,7 +17,11 @@ def become_absent(table: TableValue, seats: Collection[int], now: float) -> Chan
     """Return what makes players absent who were not seen for the table's time; None if no such player is there."""
     if not table.options.absent_after or table.state is not TableState.PLAYING:
         return None
-    due = [number for number, seat in enumerate(table.seats) if number in seats and seat.token_id and not seat.unseen]
+    due = [
+        number
+        for number, seat in enumerate(table.seats)
+        if number in seats and seat.token_id and not seat.unseen and not table.bot_level(number)
+    ]
     if not due:
         return None
     after = [seat._replace(unseen=True) if number in due else seat for number, seat in enumerate(table.seats)]

@@ -37,12 +37,13 @@ class Endings:
 def resign(table: TableValue, seat: int, now: float, *, withdraw: bool = False) -> Change:
     """Resign for the seat's side at once, or offer it to a partner who has not; `withdraw` that offer.
 
-    Raise ALREADY_OFFERED, NO_OFFER, or what `running_deal` raises.
+    A partner that is a bot need not agree. Raise ALREADY_OFFERED, NO_OFFER, or what `running_deal` raises.
     """
     offer = Offer(seat, OfferKind.RESIGNATION)
     if withdraw:
         return _withdraw(table, offer, now)
-    if _is_agreed(table, offer, range(seat & 1, len(table.seats), 2)):
+    partners = [own for own in range(seat & 1, len(table.seats), 2) if not table.bot_level(own)]
+    if _is_agreed(table, offer, partners):
         return cut_off_match(table, seat, [Resigned(seat, pending=False)], MatchEnd.RESIGNED, 1 - (seat & 1), now)
     return _offer(table, offer, Resigned(seat, pending=True), now)
 

@@ -23,6 +23,8 @@ from buraco_service.tables.changes import (
     SeatAbsent,
     SeatChanged,
     SeatReturned,
+    SubstituteJoined,
+    SubstituteLeft,
     TableEvent,
     TurnTimedOut,
 )
@@ -43,6 +45,8 @@ _OWN_KINDS: Final = {
     ScoreConfirmed: "score_confirmed",
     SeatAbsent: "seat_absent",
     SeatReturned: "seat_returned",
+    SubstituteJoined: "substitute_joined",
+    SubstituteLeft: "substitute_left",
 }
 """Events that the rules do not know: the field of the message that holds each."""
 

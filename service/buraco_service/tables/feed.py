@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from buraco.v1 import table_service_pb2 as pb
-from buraco_codec.events import absent_seat, ends_match, seat_change
+from buraco_codec.events import absent_seat, ended_substitution, ends_match, seat_change
 from buraco_codec.moves import move_bytes
 from buraco_codec.wire import Fields
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.stores.base import HistoryGone, Subscription
-from buraco_service.tables.changes import verify_seat
+from buraco_service.tables.changes import is_substitute, verify_player_or_substitute
 from buraco_service.tables.chat_feed import ChatFeed
 from buraco_service.tables.entries import Entry, serialise_events
 from buraco_service.tables.presence import OpenStream
@@ -65,6 +65,8 @@ class Feed:
         """The newest revision that was sent."""
         self.is_over = False
         """Nothing can happen at the table any more."""
+        self._is_substitute = False
+        """The watcher is a bot that plays for the seat's absent player."""
         self._verified_at = 0
         """The revision at which the watcher held its seat for certain."""
         self._newest: int | None = None
@@ -83,8 +85,9 @@ class Feed:
         """
         table = await self._get_table()
         if self.seat is not None and table.is_absent(self.seat):
-            table = await self._come_back(table, self.seat)
-        self._may_be_unseen = self.seat is not None and table.options.absent_after > 0
+            self._verify_seat(table)
+            if not self._is_substitute:
+                table = await self._tables.come_back(table, self.seat)
         await self._open_stream(table)
         if after_revision is None:
             return [self._state_update(table)]
@@ -97,16 +100,13 @@ class Feed:
         self.is_over = self.is_over or table.state is TableState.FINISHED
         return updates
 
-    async def _come_back(self, table: TableValue, seat: int) -> TableValue:
-        """Return the table with the watcher's seat present again: who opens a stream is there."""
-        self._verify_seat(table)
-        return await self._tables.come_back(table.id, seat)
-
     async def _open_stream(self, table: TableValue) -> None:
-        """Let the watcher be seen."""
+        """Let the watcher be seen, unless it is a bot that plays for an absent player."""
         self._verify_seat(table)
         wake = self._subscription.wake if self.wants_presence else None
-        self._stream = await self._tables.presence.open(table, self.seat, wake)
+        seat = None if self._is_substitute else self.seat
+        self._may_be_unseen = seat is not None and table.options.absent_after > 0
+        self._stream = await self._tables.presence.open(table, seat, wake)
 
     async def catch_up(self, *, before: int | None = None, woken: bool = False) -> list[bytes]:
         """Return the changes since the last call, in order; those from the revision `before` on are left for later.
@@ -257,7 +257,8 @@ class Feed:
 
     def _verify_seat(self, table: TableValue) -> None:
         if self._claims is not None:
-            verify_seat(table, self._claims)
+            verify_player_or_substitute(table, self._claims)
+            self._is_substitute = is_substitute(table, self._claims)
         self._verified_at = table.revision
 
     async def _restart(self, oldest: int) -> list[bytes]:
@@ -290,7 +291,7 @@ class Feed:
 
     def _events_update(self, entry: Entry) -> bytes:
         if entry.revision > self._verified_at and any(map(self._is_seat_left, entry.events)):
-            raise errors.seat_not_yours("the seat was given back")
+            raise errors.seat_not_yours("the seat was given back, or its player is there again")
         events = entry.redacted(self.seat)
         if self._may_be_unseen and self.seat in map(absent_seat, events):
             self._is_absent = True
@@ -298,6 +299,11 @@ class Feed:
         return serialise_events(entry.revision, events)
 
     def _is_seat_left(self, event: bytes) -> bool:
-        """Return True if the watcher's seat was given back: from here on its hidden cards are another's."""
+        """Return True if the watcher's seat was given back, or its player is there again in place of the watcher.
+
+        From here on its hidden cards are another's.
+        """
+        if self._is_substitute and ended_substitution(event) == self.seat:
+            return True
         change = seat_change(event)
         return change is not None and change.seat == self.seat and not change.player_name

@@ -1,9 +1,9 @@
 """Finding tables by what they are like, in pages of bounded work: no call makes a replica read all of them."""
 
-from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
-from buraco_service.stores.base import StoredTable
+from buraco_service.stores.base import Store, StoredTable
+from buraco_service.tables.labels import labels_of
 from buraco_service.tables.state import TableAccess, TableState, TableValue
 from buraco_service.tables.stored import parse_table
 
@@ -24,8 +24,8 @@ class Wanted(NamedTuple):
     max_stake: int | None = None
     updated_after: float | None = None
     """Seconds since the epoch."""
-    player_id: str = ""
-    """With a seat of this player."""
+    labels: tuple[str, ...] = ()
+    """With all of these (see `labels_of`)."""
 
     @property
     def is_any(self) -> bool:
@@ -36,8 +36,7 @@ class Wanted(NamedTuple):
         """Return False for a table that can be passed over without being parsed."""
         if self.updated_after is not None and stored.updated_at <= self.updated_after:
             return False
-        # An id that is not among the bytes is at no seat.
-        return not self.player_id or self.player_id.encode() in stored.state
+        return self.state is None or stored.status == self.state.status
 
     def matches(self, table: TableValue) -> bool:
         """Return True if the table is wanted."""
@@ -48,23 +47,23 @@ class Wanted(NamedTuple):
             and table.stake >= self.min_stake
             and (self.max_stake is None or table.stake <= self.max_stake)
             and (self.updated_after is None or table.updated_at > self.updated_after)
-            and (not self.player_id or self.player_id in [seat.player_id for seat in table.seats])
+            and labels_of(table).issuperset(self.labels)
         )
 
 
-ReadPage = Callable[[str | None, int, str | None], Awaitable[Sequence[StoredTable]]]
-"""`Store.list_tables`."""
-
-
-async def find_tables(read_page: ReadPage, wanted: Wanted, limit: int, after: str) -> tuple[list[TableValue], str]:
+async def find_tables(store: Store, wanted: Wanted, limit: int, after: str) -> tuple[list[TableValue], str]:
     """Return some wanted tables, at most `limit`, in order of their ids, all of which are behind `after`; and the id
     behind which to go on, empty if there are no more.
     """
     status = None if wanted.state is None else wanted.state.status
+    label = wanted.labels[0] if wanted.labels else None
     at_once = limit + 1 if wanted.is_any else READ_AT_ONCE
     found: list[TableValue] = []
     for _ in range(_READS):
-        page = await read_page(status, at_once, after or None)
+        if label is None:
+            page = await store.list_tables(status, at_once, after or None)
+        else:
+            page = await store.list_labelled(label, at_once, after or None)
         for stored in page:
             if len(found) == limit:
                 return found, after

@@ -127,7 +127,7 @@ class QuickJoins:
         after = ""
         public = Wanted(TableState.WAITING, wanted.rules.id, 1, TableAccess.PUBLIC, wanted.stake, wanted.stake)
         for _ in range(_PAGES):
-            page, after = await find_tables(self._store.list_tables, public, _FOUND, after)
+            page, after = await find_tables(self._store, public, _FOUND, after)
             for table in page:
                 if _is_like(table, wanted) and player.player_id not in table.removed_player_ids:
                     if player.player_id:
@@ -203,8 +203,9 @@ class QuickJoins:
                 await self._tables.repository.create(table, None, b"", owner.name)
             return await self._join(_Choice(table.id, 0, 0), player, request, now)
         taken = Seat(player.name, uuid4().hex, now, player.entropy, player.player_id)
-        table = table._replace(seats=(taken, *table.seats[1:]))
-        joined = table_pb2.StoredJoin(seat=0, token_id=taken.token_id, table=table_to_pb(table))
+        number = table.free_seats[0]
+        table = table._replace(seats=changes.replace_seat(table, number, taken))
+        joined = table_pb2.StoredJoin(seat=number, token_id=taken.token_id, table=table_to_pb(table))
         try:
             await self._tables.repository.create(table, request, joined.SerializeToString(), owner.name)
         except AlreadyAnswered as known:

@@ -50,7 +50,8 @@ class Rematches:
         await self._open(former, rematch_id, now, owner)
 
         def decide(table: TableValue) -> Change:
-            return changes.join(table, seat, player.player_name, entropy, token_id, now, player.player_id)
+            level = table.bot_level(seat)
+            return changes.join(table, seat, player.player_name, entropy, token_id, now, player.player_id, level)
 
         def answer(change: Change, entry: Entry) -> bytes:
             joined = table_pb2.StoredJoin(seat=seat, token_id=token_id, table=table_to_pb(change.table))

@@ -24,16 +24,18 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.tables import earlier
-from buraco_service.tables.changes import Change, verify_seat
+from buraco_service.tables.changes import Change, verify_player_or_substitute
 from buraco_service.tables.counting import count_change
 from buraco_service.tables.entries import Entry, make_entry, parse_entry, serialise_entry
 from buraco_service.tables.idempotency import Request
+from buraco_service.tables.labels import changed_labels, labels_of
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import make_record
 from buraco_service.tables.returning import end_absence, first_leases
 from buraco_service.tables.stakes import keep_stakes
 from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import parse_table, serialise_table
+from buraco_service.tables.substitutes import settle_substitutes
 from buraco_service.tables.timing import keep_time
 from buraco_service.tables.views import table_view_bytes
 
@@ -145,6 +147,7 @@ class TableRepository:
                 request_id=None if request is None else request.id,
                 answer=answer if request is None else request.bind(answer),
                 owner=owner,
+                labels=labels_of(table),
             )
         )
         self._recent.put(table, len(state), Entry(table.revision))
@@ -228,7 +231,7 @@ class TableRepository:
         by_clock: bool = False,
     ) -> Accepted:
         """Commit a change. Without a request the answer is not stored."""
-        if table.options.absent_after and not by_clock:
+        if table.options.absent_after and not by_clock and not change.by_substitute:
             change = end_absence(change)
         if table.options.is_timed:
             change = keep_time(table, change, by_clock=by_clock)
@@ -236,6 +239,8 @@ class TableRepository:
             change = keep_stakes(table, change)
         if table.options.absent_after and (leases := first_leases(table, change.table)):
             await self.store.renew_presence(leases)
+        if table.options.substitute_level:
+            change = settle_substitutes(change, by_clock=by_clock)
         entry, after = make_entry(change), change.table
         state, log_entry, content = serialise_table(after), serialise_entry(entry, change), answer(change, entry)
         records: tuple[tuple[int, bytes], ...] = ()
@@ -259,6 +264,7 @@ class TableRepository:
                 records=records,
                 keep_log_after=keep_log_after,
                 due_at=after.due_at,
+                labels=changed_labels(table, after),
             )
         )
         self._recent.put(after, len(state), entry)
@@ -273,7 +279,7 @@ class TableRepository:
         if answer is None:
             table = await self.get(table_id)
             if claims is not None:
-                verify_seat(table, claims)
+                verify_player_or_substitute(table, claims)
             raise errors.request_id_reused()
         return Accepted(answer)
 

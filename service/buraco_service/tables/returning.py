@@ -31,5 +31,6 @@ def first_leases(before: TableValue, after: TableValue) -> list[Lease]:
         for number, (old, new) in enumerate(zip(before.seats, after.seats, strict=True))
         if new.token_id
         and not new.unseen
+        and not after.bot_level(number)
         and (old.unseen or old.token_id != new.token_id or before.state is not TableState.PLAYING)
     ]

@@ -16,7 +16,7 @@ from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.sized_cache import SizedCache
 from buraco_service.stores.base import LogEntry
-from buraco_service.tables.changes import verify_seat
+from buraco_service.tables.changes import verify_player_or_substitute
 from buraco_service.tables.entries import parse_entry, parse_whole
 from buraco_service.tables.state import MatchEnd, SpectatorPolicy, TableState, TableValue
 from buraco_service.tables.stored_timing import from_timestamp
@@ -47,7 +47,7 @@ def check_reader(table: TableValue, claims: SeatClaims | None) -> None:
     if claims is None:
         check_spectator(table)
     else:
-        verify_seat(table, claims)
+        verify_player_or_substitute(table, claims)
 
 
 def has_spectator_limits(table: TableValue) -> bool:

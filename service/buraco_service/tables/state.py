@@ -120,6 +120,8 @@ class Seat(NamedTuple):
     """Perhaps of a player who has left."""
     unseen: bool = False
     """The player is absent, because no stream was open with the seat's token for the time `absent_after`."""
+    substitute_token_id: str = ""
+    """The id that valid tokens of the bot that plays for the absent player carry; empty without one."""
 
 
 class TableOptions(NamedTuple):
@@ -141,6 +143,10 @@ class TableOptions(NamedTuple):
     chat: ChatMode = ChatMode.ALL
     absent_after: float = 0.0
     """How long no stream may be open with the token of a seat in a running match until the seat is absent."""
+    bot_levels: tuple[str, ...] = ()
+    """By seat: the level of the bot for which it is kept, empty for a player's seat. Empty without bots."""
+    substitute_level: str = ""
+    """The level of the bots that play for absent players; empty if none do."""
 
     @property
     def is_timed(self) -> bool:
@@ -247,7 +253,7 @@ class TableValue(NamedTuple):
     @property
     def free_seats(self) -> list[int]:
         """Return the seats that a player could take."""
-        return [number for number, seat in enumerate(self.seats) if not seat.token_id]
+        return [number for number, seat in enumerate(self.seats) if not seat.token_id and not self.bot_level(number)]
 
     @property
     def entropies(self) -> tuple[bytes, ...]:
@@ -274,9 +280,19 @@ class TableValue(NamedTuple):
             return None
         return timing.began_at + self.options.turn_time + timing.seats[deal.seat_to_move].reserve
 
+    def bot_level(self, seat: int) -> str:
+        """Return the level of the bot for which a seat is kept; empty for a player's seat."""
+        levels = self.options.bot_levels
+        return levels[seat] if levels else ""
+
     def is_absent(self, seat: int) -> bool:
-        """Return True if a player was not seen for too long, or the clock has finished too many turns of the seat."""
+        """Return True if a player was not seen for too long, or the clock has finished too many turns of the seat.
+
+        A seat that is kept for a bot is never absent.
+        """
         limit, timing, held = self.options.absent_after_turns, self.timing, self.seats[seat]
+        if self.bot_level(seat):
+            return False
         if held.unseen:
             return True
         if not limit or timing is None or not held.token_id:
@@ -285,13 +301,18 @@ class TableValue(NamedTuple):
 
     @property
     def is_deserted(self) -> bool:
-        """Return True if nobody is left for whom the clock could run: every seat is absent or free.
+        """Return True if nobody is left for whom the clock could run: every seat is absent, free or a bot's.
 
         Without this a table that all have left would play on for ever, and never expire.
         """
         if not self.options.absent_after_turns and not self.options.absent_after:
             return False
-        return not any([seat.token_id and not self.is_absent(number) for number, seat in enumerate(self.seats)])
+        return not any(
+            [
+                seat.token_id and not self.is_absent(number) and not self.bot_level(number)
+                for number, seat in enumerate(self.seats)
+            ]
+        )
 
     @property
     def resigned_side(self) -> int | None:

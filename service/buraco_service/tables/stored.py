@@ -104,6 +104,7 @@ def _settled_fields(
                 entropy=seat.entropy,
                 player_id=seat.player_id,
                 unseen=seat.unseen,
+                substitute_token_id=seat.substitute_token_id,
             )
             for seat in seats
         ],
@@ -146,6 +147,7 @@ def parse_table(data: bytes, revision: int) -> TableValue:
                     *(seat.player_name, seat.token_id, from_timestamp(seat.joined_at), seat.entropy, seat.player_id),
                     stake=stake_from_pb(seat),
                     unseen=seat.unseen,
+                    substitute_token_id=seat.substitute_token_id,
                 )
                 for seat in message.seats
             ),
@@ -162,7 +164,7 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             reversals=message.reversals,
             revision=revision,
             request_ids_bound_since=message.request_ids_bound_since,
-            options=options_from_pb(message.options),
+            options=options_from_pb(message.options, len(message.seats)),
             timing=timing_from_pb(message.timing) if message.HasField("timing") else None,
             first_starter=message.first_starter if message.HasField("first_starter") else -1,
             offers=tuple([Offer(offer.seat, OfferKind(offer.kind)) for offer in message.offers]),
@@ -186,7 +188,13 @@ def table_to_pb(table: TableValue) -> table_pb2.Table:
         state=table_pb2.TableState.ValueType(table.state),
         rule_set=rule_set_to_pb(table.rules),
         seats=[
-            table_pb2.TableSeat(seat=number, player_name=seat.player_name, player_id=seat.player_id)
+            table_pb2.TableSeat(
+                seat=number,
+                player_name=seat.player_name,
+                player_id=seat.player_id,
+                bot_level=table.bot_level(number),
+                substitute_level=table.options.substitute_level if seat.substitute_token_id else "",
+            )
             for number, seat in enumerate(table.seats)
         ],
         target_score=table.target_score,

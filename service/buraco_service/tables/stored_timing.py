@@ -22,7 +22,12 @@ def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
     """Return options as a message; None if nothing was chosen."""
     if options == NO_OPTIONS:
         return None
-    message = table_pb2.TableOptions(absent_after_turns=options.absent_after_turns, player_ids=options.player_ids)
+    message = table_pb2.TableOptions(
+        absent_after_turns=options.absent_after_turns,
+        player_ids=options.player_ids,
+        bots=[table_pb2.BotSeat(seat=seat, level=level) for seat, level in enumerate(options.bot_levels) if level],
+        substitute_level=options.substitute_level,
+    )
     if options.access is not TableAccess.PUBLIC:
         message.access = table_pb2.TableAccess.ValueType(options.access)
     if options.turn_time:
@@ -30,7 +35,7 @@ def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
     if options.absent_after:
         message.absent_after.CopyFrom(to_duration(options.absent_after))
     if options.turn_time or options.absent_after:
-        message.absence = table_pb2.ABSENCE_POLICY_WAIT
+        message.absence = table_pb2.ABSENCE_POLICY_BOT if options.substitute_level else table_pb2.ABSENCE_POLICY_WAIT
     if options.reserve_time:
         message.reserve_time.CopyFrom(to_duration(options.reserve_time))
     if options.confirmation_time:
@@ -44,8 +49,9 @@ def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
     return message
 
 
-def options_from_pb(message: table_pb2.TableOptions) -> TableOptions:
-    """Return the options of a stored message."""
+def options_from_pb(message: table_pb2.TableOptions, seats: int) -> TableOptions:
+    """Return the options of a stored message, of a table with so many seats."""
+    levels = {bot.seat: bot.level for bot in message.bots}
     return TableOptions(
         turn_time=_seconds(message.turn_time),
         reserve_time=_seconds(message.reserve_time),
@@ -57,6 +63,8 @@ def options_from_pb(message: table_pb2.TableOptions) -> TableOptions:
         spectator_delay=_seconds(message.spectator_delay),
         chat=ChatMode(message.chat or ChatMode.ALL),
         absent_after=_seconds(message.absent_after),
+        bot_levels=tuple([levels.get(seat, "") for seat in range(seats)]) if levels else (),
+        substitute_level=message.substitute_level,
     )
 
 

@@ -20,7 +20,7 @@ from buraco_service.accounts.accounts import Accounts
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import AlreadyAnswered, Store, StoredAnswer
 from buraco_service.tables import changes, earlier
-from buraco_service.tables.changes import Change, verify_seat
+from buraco_service.tables.changes import Change, is_substitute, verify_player_or_substitute, verify_seat
 from buraco_service.tables.counting import MoveTimer, count_illegal
 from buraco_service.tables.creators import NOBODY, Owner
 from buraco_service.tables.entries import Entry
@@ -34,6 +34,7 @@ from buraco_service.tables.staking import Staking
 from buraco_service.tables.state import NO_OPTIONS, Seat, TableAccess, TableOptions, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.stored_timing import options_to_pb
+from buraco_service.tables.substitutes import join_as_bot, leave_as_substitute
 from buraco_service.tables.timing import come_back
 from buraco_service.tables.views import table_view_bytes
 
@@ -162,18 +163,22 @@ class Tables:
         player_id: str = "",
         invitation_code: str = "",
         account_id: str | None = None,
+        bot_level: str = "",
     ) -> table_service_pb2.JoinTableResponse:
         """Let a player take a seat (None: the first free one), and issue its token.
 
-        A player with an id who has that seat comes back to it: nothing changes but the token. No token is stored: a
-        repeat gets one that is issued from what is stored, and is equal to the first; a player with an id gets a fresh
-        one if the first has ended. The account (None: the player's) stakes where the table asks for it. Raise what
+        A player with an id who has that seat comes back to it: nothing changes but the token, and that the player is
+        not absent any more. No token is stored: a repeat gets one that is issued from what is stored, and is equal to
+        the first; a player with an id gets a fresh one if the first has ended. The account (None: the player's) stakes
+        where the table asks for it. With `bot_level` a bot joins, as `join_as_bot` says. Raise what that,
         `check_invited`, `changes.join` and `Staking.join` raise, AlreadySeated only if another seat is asked for.
         """
         token_id = uuid4().hex
         now = self.clock()
 
         def decide(table: TableValue) -> Change:
+            if bot_level:
+                return join_as_bot(table, seat, player_name, entropy, token_id, now, bot_level)
             check_invited(table, player_id, invitation_code)
             return changes.join(table, seat, player_name, entropy, token_id, now, player_id)
 
@@ -187,6 +192,8 @@ class Tables:
             content.append(player_id.encode())
         if invitation_code:
             content.append(b"code " + invitation_code.encode())
+        if bot_level:
+            content.append(b"bot " + bot_level.encode())
         request = Request.of("join", request_id, caller or "", *content)
         is_same = partial(earlier.is_same_join, seat, player_name)
         try:
@@ -195,10 +202,10 @@ class Tables:
         except AlreadySeated as held:
             if seat not in (None, held.seat):
                 raise
-            stored_join = held.stored_join
-            if held.table.is_absent(held.seat):
-                stored_join.table.CopyFrom(table_to_pb(await self.come_back(table_id, held.seat)))
-            return self.seated(stored_join, since=int(now))
+            table = held.table
+            if table.is_absent(held.seat):
+                table = await self.come_back(table, held.seat)
+            return self.seated(AlreadySeated(table, held.seat).stored_join, since=int(now))
         joined = table_pb2.StoredJoin.FromString(accepted.answer)
         is_over = bool(player_id) and self.tokens.expiry_of(joined.table.updated_at.seconds) <= now
         return self.seated(joined, since=int(now) if is_over else joined.table.updated_at.seconds)
@@ -223,15 +230,9 @@ class Tables:
         accepted = await self.repository.change(table_id, None, request, decide, _changed_table)
         return accepted.answer
 
-    async def come_back(self, table_id: str, seat: int) -> TableValue:
-        """Return the table with the player of a seat there again, whose token was verified."""
-        now = self.clock()
-        await self.repository.change_unasked(table_id, lambda table: come_back(table, seat, now), by_clock=False)
-        return await self.repository.get(table_id)
-
     async def renew(self, table_id: str, claims: SeatClaims) -> table_service_pb2.RenewTokenResponse:
         """Issue another token of the same seat, valid from now on. The one before stays valid until its own end."""
-        seat = verify_seat(await self.repository.get(table_id), claims)
+        seat = verify_player_or_substitute(await self.repository.get(table_id), claims)
         now = self.clock()
         return table_service_pb2.RenewTokenResponse(
             token=self.tokens.issue(table_id, seat, claims.token_id, now),
@@ -239,13 +240,31 @@ class Tables:
         )
 
     async def leave(self, table_id: str, claims: SeatClaims, request_id: str) -> table_service_pb2.LeaveTableResponse:
-        """Let a player give the seat back, which voids its tokens."""
+        """Let a player give the seat back, which voids its tokens; or a substitute stop playing for the player."""
         is_same = partial(earlier.is_same_play, self.repository.store, table_id, (), None)
-        answer = await self.change_for_seat("leave", table_id, claims, request_id, changes.leave, is_same=is_same)
-        left = table_service_pb2.LeaveTableResponse.FromString(answer)
+        now = self.clock()
+
+        def decide(table: TableValue) -> Change:
+            if is_substitute(table, claims):
+                return leave_as_substitute(table, claims.seat, now)
+            return changes.leave(table, verify_seat(table, claims), now)
+
+        request = Request.of("leave", request_id, claims.token_id)
+        accepted = await self.repository.change(table_id, claims, request, decide, _changed_table, is_same)
+        left = table_service_pb2.LeaveTableResponse.FromString(accepted.answer)
         if left.table.stake:
             await self.staking.try_to_carry_out(table_id)
         return left
+
+    async def come_back(self, table: TableValue, seat: int) -> TableValue:
+        """Return the table with the player of a seat there again, unless the seat has got another player meanwhile."""
+        token_id, now = table.seats[seat].token_id, self.clock()
+
+        def decide(table: TableValue) -> Change | None:
+            return come_back(table, seat, now) if table.seats[seat].token_id == token_id else None
+
+        await self.repository.change_unasked(table.id, decide, by_clock=False)
+        return await self.repository.get(table.id)
 
     async def change_for_seat(
         self,
@@ -323,10 +342,11 @@ class Tables:
         with_view: bool,
     ) -> Accepted:
         def decide_verified(table: TableValue) -> Change:
-            seat = verify_seat(table, claims)
+            seat = verify_player_or_substitute(table, claims)
             if revision is not None and revision != table.revision:
                 raise errors.stale_revision(table.revision, revision)
-            return decide(table, seat)
+            change = decide(table, seat)
+            return change._replace(by_substitute=True) if is_substitute(table, claims) else change
 
         request = Request.of(method, request_id, claims.token_id, serialise_optional(revision), *map(move_bytes, moves))
         answer = partial(_submitted, present=self.presence.seats_of(table_id) if with_view else None)

@@ -33,6 +33,11 @@ def table_view_bytes(
             fact + _PRESENT if number in present and held.token_id else fact
             for number, (fact, held) in enumerate(zip(facts, table.seats, strict=True))
         ]
+    if table.options.bot_levels or table.options.substitute_level:
+        facts = [
+            fact + _SEAT.is_bot(bool(table.bot_level(number) or held.substitute_token_id))
+            for number, (fact, held) in enumerate(zip(facts, table.seats, strict=True))
+        ]
     credit = _credit_field(table, seat)
     if timing is None:
         if table.options.absent_after:

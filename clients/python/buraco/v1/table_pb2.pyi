@@ -131,7 +131,11 @@ class _AbsencePolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Absence
     ABSENCE_POLICY_WAIT: _AbsencePolicy.ValueType  # 1
     """It stays the player's; the clock goes on finishing its turns."""
     ABSENCE_POLICY_BOT: _AbsencePolicy.ValueType  # 2
-    """It stays the player's, and a bot of TableOptions.substitute_level may play for it until its player is there again."""
+    """It stays the player's, and a bot of TableOptions.substitute_level may play for it until its player is there again: it sees the
+    hand of the seat, plays, and leaves, but neither confirms scores (which are not waited for) nor ends the match, nor
+    chats. The clock goes on for it; a turn that the clock has to finish ends its play, and another bot may come. Its moves
+    do not make the player present. While no player is there no bot plays for one: the match waits, as the clock does.
+    """
 
 class AbsencePolicy(_AbsencePolicy, metaclass=_AbsencePolicyEnumTypeWrapper):
     """What happens to the seat of a player who is absent."""
@@ -140,12 +144,21 @@ ABSENCE_POLICY_UNSPECIFIED: AbsencePolicy.ValueType  # 0
 ABSENCE_POLICY_WAIT: AbsencePolicy.ValueType  # 1
 """It stays the player's; the clock goes on finishing its turns."""
 ABSENCE_POLICY_BOT: AbsencePolicy.ValueType  # 2
-"""It stays the player's, and a bot of TableOptions.substitute_level may play for it until its player is there again."""
+"""It stays the player's, and a bot of TableOptions.substitute_level may play for it until its player is there again: it sees the
+hand of the seat, plays, and leaves, but neither confirms scores (which are not waited for) nor ends the match, nor
+chats. The clock goes on for it; a turn that the clock has to finish ends its play, and another bot may come. Its moves
+do not make the player present. While no player is there no bot plays for one: the match waits, as the clock does.
+"""
 Global___AbsencePolicy: _TypeAlias = AbsencePolicy  # noqa: Y015
 
 @_typing.final
 class BotSeat(_message.Message):
-    """A seat that is kept for a bot."""
+    """A seat that is kept for a bot, which takes it with JoinTableRequest.bot_level and plays as a player does. Bots have no part in what
+    only people decide: their confirmation of a score is not waited for; the partner of a bot resigns alone; a draw needs the
+    offers of all seats, and bots of a fleet offer none, so that a match with them is played out, resigned or aborted. A bot is
+    nobody for whom the clock runs. One whose turns the clock has finished `absent_after_turns` times in a row loses the seat to
+    the next bot. A rematch keeps the seat for a bot again.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -153,7 +166,9 @@ class BotSeat(_message.Message):
     LEVEL_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     level: _builtins.str
-    """How well it plays: the name of a bot, such as "greedy". Which ones come, their operator decides."""
+    """How well it plays: the name of a bot, such as "greedy", 1 to 32 characters of a-z, 0-9, `.`, `_` and `-`. Which ones come,
+    their operator decides.
+    """
     def __init__(
         self,
         *,
@@ -178,8 +193,8 @@ class TableOptions(_message.Message):
     card may be discarded it melds or lays off, as few cards as possible. The turn of a free seat is finished likewise.
 
     A seat whose turns were finished that way a number of times in a row is absent, until its player plays, confirms a score, or opens
-    a stream with the seat's token. While no seat has a player who is there, the clock stands still; who comes back finds the whole
-    time of the turn.
+    a stream with the seat's token. Who comes back with a player token (JoinTable) is there as well. While no seat has a player who is
+    there, bots left aside, the clock stands still; who comes back finds the whole time of the turn.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -208,7 +223,7 @@ class TableOptions(_message.Message):
     absent_after_turns: _builtins.int
     """Turns in a row that the clock has finished, after which a seat is absent; at most 100, 0 = 3. Only with a turn time."""
     substitute_level: _builtins.str
-    """How well the bots of absence policy BOT play; empty with another policy."""
+    """How well the bots of absence policy BOT play, as BotSeat.level; empty with another policy."""
     @_builtins.property
     def player_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Who may take a seat, by the ids in their player tokens: 1 to 64, only with access PLAYERS."""
@@ -236,7 +251,7 @@ class TableOptions(_message.Message):
 
     @_builtins.property
     def bots(self) -> _containers.RepeatedCompositeFieldContainer[Global___BotSeat]:
-        """Seats kept for bots, at most all but one. No player can take them."""
+        """Seats kept for bots, at most all but one. No player can take them (BOT_SEAT)."""
 
     @_builtins.property
     def absent_after(self) -> _duration_pb2.Duration:
@@ -285,7 +300,7 @@ class AwaitingConfirmation(_message.Message):
     def score(self) -> _score_pb2.DealScore: ...
     @_builtins.property
     def confirmed_seats(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Seats whose players have confirmed the score, in order."""
+        """Seats whose players have confirmed the score, in order. Bots, and players for whom one plays, are not waited for."""
 
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
@@ -786,6 +801,7 @@ class StoredSeat(_message.Message):
     ENTROPY_FIELD_NUMBER: _builtins.int
     PLAYER_ID_FIELD_NUMBER: _builtins.int
     UNSEEN_FIELD_NUMBER: _builtins.int
+    SUBSTITUTE_TOKEN_ID_FIELD_NUMBER: _builtins.int
     ACCOUNT_ID_FIELD_NUMBER: _builtins.int
     HOLD_KEY_FIELD_NUMBER: _builtins.int
     CREDIT_FIELD_NUMBER: _builtins.int
@@ -797,6 +813,8 @@ class StoredSeat(_message.Message):
     """Of the player token it was taken with; empty without one."""
     unseen: _builtins.bool
     """The player is absent, because no stream was open with the seat's token for the time TableOptions.absent_after."""
+    substitute_token_id: _builtins.str
+    """The id that a valid token of the bot that plays for the absent player carries; empty without one."""
     account_id: _builtins.str
     """The account that staked for the seat, and the key under which it holds the stake. They stay when the player leaves a running
     match. Empty without a stake.
@@ -815,13 +833,14 @@ class StoredSeat(_message.Message):
         entropy: _builtins.bytes = ...,
         player_id: _builtins.str = ...,
         unseen: _builtins.bool = ...,
+        substitute_token_id: _builtins.str = ...,
         account_id: _builtins.str = ...,
         hold_key: _builtins.str = ...,
         credit: _builtins.int | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit", "joined_at", b"joined_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "account_id", b"account_id", "credit", b"credit", "entropy", b"entropy", "hold_key", b"hold_key", "joined_at", b"joined_at", "player_id", b"player_id", "player_name", b"player_name", "token_id", b"token_id", "unseen", b"unseen"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "account_id", b"account_id", "credit", b"credit", "entropy", b"entropy", "hold_key", b"hold_key", "joined_at", b"joined_at", "player_id", b"player_id", "player_name", b"player_name", "substitute_token_id", b"substitute_token_id", "token_id", b"token_id", "unseen", b"unseen"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__credit: _TypeAlias = _typing.Literal["credit"]  # noqa: Y015
     _WhichOneofArgType__credit: _TypeAlias = _typing.Literal["_credit", b"_credit"]  # noqa: Y015

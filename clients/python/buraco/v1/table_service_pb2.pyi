@@ -293,8 +293,9 @@ class JoinTableRequest(_message.Message):
     back to a seat.
     """
     bot_level: _builtins.str
-    """Of a bot: takes a seat that is kept for a bot of this level, or plays for an absent player, who is not asked for a name and keeps
-    the seat. Where the service has API keys, it needs one. The token of a substitute is void once the player is there again.
+    """Of a bot: takes a seat that is kept for a bot of this level, or else plays for an absent player, who keeps the seat and its name
+    (NO_BOT_WANTED where no seat waits for one). Where the service has API keys, it needs one; not with a player token. Without
+    a `player_name` a bot is called as its level. The token of a substitute is void once the player is there again.
     """
     def __init__(
         self,

@@ -34,6 +34,7 @@ class TableServiceStub:
     beside this contract. The codes and their reasons:
     INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
+    BOT_SEAT: the seat is kept for a bot; NO_BOT_WANTED: no such seat waits for a bot of this level;
     ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
@@ -47,7 +48,8 @@ class TableServiceStub:
     NOT_FOUND            TABLE_UNKNOWN
     UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
     PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
-    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
+    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; of a bot that played for a player
+    who is there again, or that asks for what only the player may do; INVITATION_REQUIRED,
     INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
     NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
@@ -60,8 +62,8 @@ class TableServiceStub:
     that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
     Where the service has API keys, CreateTable and QuickJoin need one, in the metadata `x-api-key: <key>`, or a player token if the
-    service is set to let players open tables; the other calls may carry a key: limits for a peer then count for the key, and
-    else for the caller's address.
+    service is set to let players open tables; JoinTable of a bot needs one, too; the other calls may carry a key: limits for a
+    peer then count for the key, and else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
     host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
@@ -224,6 +226,7 @@ class TableServiceServicer:
     beside this contract. The codes and their reasons:
     INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
+    BOT_SEAT: the seat is kept for a bot; NO_BOT_WANTED: no such seat waits for a bot of this level;
     ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
@@ -237,7 +240,8 @@ class TableServiceServicer:
     NOT_FOUND            TABLE_UNKNOWN
     UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
     PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
-    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
+    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; of a bot that played for a player
+    who is there again, or that asks for what only the player may do; INVITATION_REQUIRED,
     INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
     NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
@@ -250,8 +254,8 @@ class TableServiceServicer:
     that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
     Where the service has API keys, CreateTable and QuickJoin need one, in the metadata `x-api-key: <key>`, or a player token if the
-    service is set to let players open tables; the other calls may carry a key: limits for a peer then count for the key, and
-    else for the caller's address.
+    service is set to let players open tables; JoinTable of a bot needs one, too; the other calls may carry a key: limits for a
+    peer then count for the key, and else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
     host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
@@ -303,9 +307,9 @@ class TableServiceServicer:
 
         With a player token the seat is that player's, who has one seat of a table at most. To come back, from any device and also
         when the seat token has ended or the match is over, the player joins again: the answer has a fresh token for the same seat,
-        and nothing changes, whatever name and entropy are given. ALREADY_SEATED if another seat is asked for. A repeat of the first
-        request has a fresh token, too, once the first one has ended. Tokens stay good until their own end; when the seat is left all
-        are void.
+        and nothing changes, but that an absent player is there again, whatever name and entropy are given. ALREADY_SEATED if another
+        seat is asked for. A repeat of the first request has a fresh token, too, once the first one has ended. Tokens stay good until
+        their own end; when the seat is left all are void.
 
         Where the service keeps accounts (AccountService), a table with a stake takes only players with a player token before the match,
         and holds the stake of each: PLAYER_TOKEN_MISSING, CREDIT_TOO_LOW. A seat of a running match has its stake already.
@@ -323,8 +327,8 @@ class TableServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def LeaveTable(self, request, context):
-        """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once.
-        Nobody is made to leave.
+        """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once. A bot
+        that plays for an absent player only stops to do so. Nobody is made to leave.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -412,14 +416,14 @@ class TableServiceServicer:
         another turn (draws) or is left; the table shows it, and events tell of it.
 
         Resigns for the side of the token's seat: the other side wins, and its stake (R11.3). One of two partners only offers it; their
-        side has resigned when the other one resigns, too.
+        side has resigned when the other one resigns, too. A partner in a seat kept for a bot need not agree.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def OfferDraw(self, request, context):
-        """Offers a draw. The match is a draw when offers of all players are open.
+        """Offers a draw. The match is a draw when offers of all players are open, bots included (BotSeat).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -615,6 +619,7 @@ class TableService:
     beside this contract. The codes and their reasons:
     INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
     FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
+    BOT_SEAT: the seat is kept for a bot; NO_BOT_WANTED: no such seat waits for a bot of this level;
     ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
     TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
@@ -628,7 +633,8 @@ class TableService:
     NOT_FOUND            TABLE_UNKNOWN
     UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
     PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
-    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
+    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; of a bot that played for a player
+    who is there again, or that asks for what only the player may do; INVITATION_REQUIRED,
     INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
     NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
@@ -641,8 +647,8 @@ class TableService:
     that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
     Where the service has API keys, CreateTable and QuickJoin need one, in the metadata `x-api-key: <key>`, or a player token if the
-    service is set to let players open tables; the other calls may carry a key: limits for a peer then count for the key, and
-    else for the caller's address.
+    service is set to let players open tables; JoinTable of a bot needs one, too; the other calls may carry a key: limits for a
+    peer then count for the key, and else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
     host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and

@@ -21,6 +21,7 @@ class TableServiceStub:
     beside this contract. The codes and their reasons:
       INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
       FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
+                           BOT_SEAT: the seat is kept for a bot; NO_BOT_WANTED: no such seat waits for a bot of this level;
                            ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
                            TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
                            a deal: 256, and 16 more for every turn begun; everything else may still be played);
@@ -34,7 +35,8 @@ class TableServiceStub:
       NOT_FOUND            TABLE_UNKNOWN
       UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
                            PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
-      PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
+      PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; of a bot that played for a player
+                           who is there again, or that asks for what only the player may do; INVITATION_REQUIRED,
                            INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
                            NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
       RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
@@ -47,8 +49,8 @@ class TableServiceStub:
     that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
     Where the service has API keys, CreateTable and QuickJoin need one, in the metadata `x-api-key: <key>`, or a player token if the
-    service is set to let players open tables; the other calls may carry a key: limits for a peer then count for the key, and
-    else for the caller's address.
+    service is set to let players open tables; JoinTable of a bot needs one, too; the other calls may carry a key: limits for a
+    peer then count for the key, and else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
     host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
@@ -86,9 +88,9 @@ class TableServiceStub:
 
     With a player token the seat is that player's, who has one seat of a table at most. To come back, from any device and also
     when the seat token has ended or the match is over, the player joins again: the answer has a fresh token for the same seat,
-    and nothing changes, whatever name and entropy are given. ALREADY_SEATED if another seat is asked for. A repeat of the first
-    request has a fresh token, too, once the first one has ended. Tokens stay good until their own end; when the seat is left all
-    are void.
+    and nothing changes, but that an absent player is there again, whatever name and entropy are given. ALREADY_SEATED if another
+    seat is asked for. A repeat of the first request has a fresh token, too, once the first one has ended. Tokens stay good until
+    their own end; when the seat is left all are void.
 
     Where the service keeps accounts (AccountService), a table with a stake takes only players with a player token before the match,
     and holds the stake of each: PLAYER_TOKEN_MISSING, CREDIT_TOO_LOW. A seat of a running match has its stake already.
@@ -98,8 +100,8 @@ class TableServiceStub:
     in time, when half of a token's life is over: an expired token can neither be renewed nor leave its seat.
     """
     LeaveTable: _aio.UnaryUnaryMultiCallable[_table_service_pb2.LeaveTableRequest, _table_service_pb2.LeaveTableResponse]
-    """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once.
-    Nobody is made to leave.
+    """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once. A bot
+    that plays for an absent player only stops to do so. Nobody is made to leave.
     """
     GetView: _aio.UnaryUnaryMultiCallable[_table_service_pb2.TableServiceGetViewRequest, _table_service_pb2.TableServiceGetViewResponse]
     """What the token's seat may know; the public view without a token."""
@@ -136,10 +138,10 @@ class TableServiceStub:
     another turn (draws) or is left; the table shows it, and events tell of it.
 
     Resigns for the side of the token's seat: the other side wins, and its stake (R11.3). One of two partners only offers it; their
-    side has resigned when the other one resigns, too.
+    side has resigned when the other one resigns, too. A partner in a seat kept for a bot need not agree.
     """
     OfferDraw: _aio.UnaryUnaryMultiCallable[_table_service_pb2.OfferDrawRequest, _table_service_pb2.OfferDrawResponse]
-    """Offers a draw. The match is a draw when offers of all players are open."""
+    """Offers a draw. The match is a draw when offers of all players are open, bots included (BotSeat)."""
     AbortTable: _aio.UnaryUnaryMultiCallable[_table_service_pb2.AbortTableRequest, _table_service_pb2.AbortTableResponse]
     """Aborts the match, for any seat, before every player has made a move (TOO_LATE_TO_ABORT from then on)."""
     Rematch: _aio.UnaryUnaryMultiCallable[_table_service_pb2.RematchRequest, _table_service_pb2.RematchResponse]
@@ -175,6 +177,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     beside this contract. The codes and their reasons:
       INVALID_ARGUMENT     REQUEST_INVALID, RULE_SET_UNKNOWN, RULE_SET_INVALID; a BadRequest names the fields
       FAILED_PRECONDITION  the name of a Violation without its prefix, with a PreconditionFailure; TABLE_FULL, SEAT_TAKEN,
+                           BOT_SEAT: the seat is kept for a bot; NO_BOT_WANTED: no such seat waits for a bot of this level;
                            ALREADY_SEATED (the player has the seat in the metadata `seat`), SIGN_IN_DISABLED,
                            TABLE_NOT_PLAYING, TABLE_FINISHED, TOO_MANY_REVERSALS (wilds moved to and fro and plays taken back in
                            a deal: 256, and 16 more for every turn begun; everything else may still be played);
@@ -188,7 +191,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
       NOT_FOUND            TABLE_UNKNOWN
       UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
                            PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
-      PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
+      PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; of a bot that played for a player
+                           who is there again, or that asks for what only the player may do; INVITATION_REQUIRED,
                            INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
                            NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
       RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
@@ -201,8 +205,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
     Where the service has API keys, CreateTable and QuickJoin need one, in the metadata `x-api-key: <key>`, or a player token if the
-    service is set to let players open tables; the other calls may carry a key: limits for a peer then count for the key, and
-    else for the caller's address.
+    service is set to let players open tables; JoinTable of a bot needs one, too; the other calls may carry a key: limits for a
+    peer then count for the key, and else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
     host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
@@ -262,9 +266,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
 
         With a player token the seat is that player's, who has one seat of a table at most. To come back, from any device and also
         when the seat token has ended or the match is over, the player joins again: the answer has a fresh token for the same seat,
-        and nothing changes, whatever name and entropy are given. ALREADY_SEATED if another seat is asked for. A repeat of the first
-        request has a fresh token, too, once the first one has ended. Tokens stay good until their own end; when the seat is left all
-        are void.
+        and nothing changes, but that an absent player is there again, whatever name and entropy are given. ALREADY_SEATED if another
+        seat is asked for. A repeat of the first request has a fresh token, too, once the first one has ended. Tokens stay good until
+        their own end; when the seat is left all are void.
 
         Where the service keeps accounts (AccountService), a table with a stake takes only players with a player token before the match,
         and holds the stake of each: PLAYER_TOKEN_MISSING, CREDIT_TOO_LOW. A seat of a running match has its stake already.
@@ -286,8 +290,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.LeaveTableRequest,
         context: _aio.ServicerContext[_table_service_pb2.LeaveTableRequest, _abc.Awaitable[_table_service_pb2.LeaveTableResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.LeaveTableResponse]:
-        """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once.
-        Nobody is made to leave.
+        """Gives the seat of the token back. In a running match it waits for whoever takes the seat over; the token is void at once. A bot
+        that plays for an absent player only stops to do so. Nobody is made to leave.
         """
 
     @_abc_1.abstractmethod
@@ -390,7 +394,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         another turn (draws) or is left; the table shows it, and events tell of it.
 
         Resigns for the side of the token's seat: the other side wins, and its stake (R11.3). One of two partners only offers it; their
-        side has resigned when the other one resigns, too.
+        side has resigned when the other one resigns, too. A partner in a seat kept for a bot need not agree.
         """
 
     @_abc_1.abstractmethod
@@ -399,7 +403,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.OfferDrawRequest,
         context: _aio.ServicerContext[_table_service_pb2.OfferDrawRequest, _abc.Awaitable[_table_service_pb2.OfferDrawResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.OfferDrawResponse]:
-        """Offers a draw. The match is a draw when offers of all players are open."""
+        """Offers a draw. The match is a draw when offers of all players are open, bots included (BotSeat)."""
 
     @_abc_1.abstractmethod
     def AbortTable(

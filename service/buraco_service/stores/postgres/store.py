@@ -28,7 +28,7 @@ from buraco_service.stores.base import (
 )
 from buraco_service.stores.messages import NewMessage, StoredMessage
 from buraco_service.stores.notify import Subscriptions, TableSubscription
-from buraco_service.stores.postgres import calls, messages, presence
+from buraco_service.stores.postgres import calls, labels, messages, presence
 from buraco_service.stores.postgres.commits import CommitBatch, merge_commits
 from buraco_service.stores.postgres.connect import connect, parse_url
 from buraco_service.stores.postgres.ledger import PostgresLedger
@@ -134,6 +134,11 @@ class PostgresStore:
         """Return the first `limit` tables of a status (None: of all) after an id (None: from the start), by id."""
         limits.validate_list(status, limit, after)
         return await self._call(lambda db: calls.list_tables(db, status, limit, after))
+
+    async def list_labelled(self, label: str, limit: int, after: str | None) -> list[StoredTable]:
+        """Return the first `limit` tables with a label after an id (None: from the start), by id."""
+        limits.validate_labelled(label, limit, after)
+        return await self._call(lambda db: labels.list_labelled(db, label, limit, after))
 
     async def due(self, now: float, limit: int) -> list[str]:
         """See `Store.due`."""

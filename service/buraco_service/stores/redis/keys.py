@@ -24,9 +24,9 @@ class TableKeys(NamedTuple):
 
     bucket: int
     table: bytes
-    """Hash: revision, state, status, created, updated, start (first revision in the log), owner, due and messages, the
-    number of the newest (if it has them). If an earlier version created the table also its `request`, the `answer`, and
-    the mark of that request's `claim`."""
+    """Hash: revision, state, status, created, updated, start (first revision in the log), owner, due, labels (in lines)
+    and messages, the number of the newest (if it has them). If an earlier version created the table also its `request`,
+    the `answer`, and the mark of that request's `claim`."""
     log: bytes
     """List of log entries, from revision `start` on."""
     requests: bytes
@@ -43,6 +43,8 @@ class TableKeys(NamedTuple):
     """Hash: deal number -> record."""
     due: bytes
     """Sorted set of those of the bucket's table ids for which something is due, by that time."""
+    labelled: bytes
+    """Sorted set, by bytes: `label NUL id` for each label of each table of the bucket."""
     channel: bytes
     """Shard channel of the table's new revisions; the message is empty when the table has been removed. A negative
     revision is the number of a new message in `messages`, its sign changed."""
@@ -52,7 +54,7 @@ class TableKeys(NamedTuple):
     @property
     def all(self) -> tuple[bytes, ...]:
         """Every key but that of messages, in the order in which the scripts take them."""
-        return self[1:10]
+        return self[1:11]
 
 
 class AccountKeys(NamedTuple):
@@ -96,6 +98,10 @@ class Keys:
         """Return the key of a bucket; see `TableKeys.due`."""
         return f"{self._bucket(bucket)}due".encode()
 
+    def labelled(self, bucket: int) -> bytes:
+        """Return the key of a bucket; see `TableKeys.labelled`."""
+        return f"{self._bucket(bucket)}labelled".encode()
+
     def of_account(self, account_id: str) -> AccountKeys:
         """Return the keys of an account."""
         bucket = bucket_of(account_id)
@@ -126,8 +132,9 @@ class Keys:
         kinds = ("table", "log", "requests", "order", "records", self._changed)
         table, log, requests, order, records, channel = (f"{base}{kind}:{table_id}".encode() for kind in kinds)
         indexes = self.names(bucket), self.ages(bucket), self.owned(bucket)
+        sets = self.due(bucket), self.labelled(bucket)
         messages = f"{base}messages:{table_id}".encode()
-        return TableKeys(bucket, table, log, requests, order, *indexes, records, self.due(bucket), channel, messages)
+        return TableKeys(bucket, table, log, requests, order, *indexes, records, *sets, channel, messages)
 
 
 def bucket_of(name: str) -> int:

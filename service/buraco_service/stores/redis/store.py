@@ -90,6 +90,7 @@ class RedisStore:
                 keys.all,
                 *(table.table_id, table.request_id or "", table.state, table.status, repr(table.now)),
                 *(table.entry, table.answer, keys.channel, table.owner or "", _due(table)),
+                *table.labels,
             )
         if outcome == b"remembered":
             raise AlreadyAnswered(table.table_id, _parse_answer(first[0]))
@@ -150,7 +151,7 @@ class RedisStore:
                 commit.answer,
                 drop_log_until,
                 keys.channel,
-                *(KEPT_ANSWERS, PRUNE_STEP, limits.SECONDS_PER_HOUR, limits.MAX_NUMBER, _due(commit)),
+                *(KEPT_ANSWERS, PRUNE_STEP, limits.SECONDS_PER_HOUR, limits.MAX_NUMBER, _due(commit), _labels(commit)),
                 *[word for record in commit.records for word in record],
             )
         if isinstance(answer, int):
@@ -214,6 +215,12 @@ class RedisStore:
         limits.validate_list(status, limit, after)
         with self._call():
             return await self._listing.page(status or "", limit, after or "")
+
+    async def list_labelled(self, label: str, limit: int, after: str | None) -> list[StoredTable]:
+        """Return the first `limit` tables with a label after an id (None: from the start), by id."""
+        limits.validate_labelled(label, limit, after)
+        with self._call():
+            return await self._listing.labelled(label, limit, after or "")
 
     async def due(self, now: float, limit: int) -> list[str]:
         """See `Store.due`."""
@@ -342,6 +349,11 @@ class RedisStore:
 def _due(write: NewTable | Commit) -> str:
     """Return the time at which something is due as the scripts take it."""
     return "" if write.due_at is None else repr(write.due_at)
+
+
+def _labels(commit: Commit) -> str:
+    """Return the labels as the script takes them."""
+    return "\n" if commit.labels is None else "\n".join(commit.labels)
 
 
 def _commit_error(table_id: str, answer: list[bytes]) -> StoreError:

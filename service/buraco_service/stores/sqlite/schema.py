@@ -98,7 +98,18 @@ _ADDED = {
     ),
     5: messages.SCHEMA,
     6: presence.SCHEMA,
-    7: (),
+    7: (
+        """CREATE TABLE labels (
+            label TEXT NOT NULL,
+            table_id TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            PRIMARY KEY (label, table_id)
+        ) WITHOUT ROWID""",
+        "CREATE INDEX labels_of_table ON labels (number)",
+        # A trigger, because processes of the version before remove tables, too.
+        """CREATE TRIGGER labels_of_removed AFTER DELETE ON tables
+            BEGIN DELETE FROM labels WHERE number = old.number; END""",
+    ),
     8: (
         """CREATE TABLE ledger (
             account_id TEXT NOT NULL,

@@ -16,7 +16,7 @@ from buraco_service.stores import limits
 from buraco_service.stores.base import Commit, Lease, LogEntry, NewTable, StoredAnswer, StoredTable
 from buraco_service.stores.messages import NewMessage, StoredMessage
 from buraco_service.stores.notify import Subscriptions, TableSubscription
-from buraco_service.stores.sqlite import messages, presence, reads, writes
+from buraco_service.stores.sqlite import labels, messages, presence, reads, writes
 from buraco_service.stores.sqlite.ledger import SqliteLedger
 from buraco_service.stores.sqlite.poll import ForeignCommits
 from buraco_service.stores.sqlite.schema import open_reader
@@ -125,6 +125,11 @@ class SqliteStore:
         """Return the first `limit` tables of a status (None: of all) after an id (None: from the start), by id."""
         limits.validate_list(status, limit, after)
         return await self._read(lambda db: reads.list_tables(db, status, limit, after))
+
+    async def list_labelled(self, label: str, limit: int, after: str | None) -> list[StoredTable]:
+        """Return the first `limit` tables with a label after an id (None: from the start), by id."""
+        limits.validate_labelled(label, limit, after)
+        return await self._read(lambda db: labels.list_labelled(db, label, limit, after))
 
     async def due(self, now: float, limit: int) -> list[str]:
         """See `Store.due`."""
