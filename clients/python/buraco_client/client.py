@@ -129,7 +129,7 @@ class BuracoClient:
         `target_score`: 0 plays one deal; default: the usual one of the rule set. `stake`: credits that each player
         stakes, held where the service keeps accounts. `seed`: 32 bytes that make the match reproducible and its cards
         known to the creator, which the table shows; default: random. `options`: a clock, a time to confirm scores, who
-        may join, who may watch and how much later, and what players may write; default: no clock, everybody, everything.
+        may join, who may watch and how much later, what players may write; default: no clock, everybody, everything.
         """
         request = table_service_pb2.CreateTableRequest(
             seats=seats,
