@@ -134,7 +134,7 @@ class Feed:
         if self._is_absent and self.seat is not None:
             # The stream was opened while another replica found the seat's player absent. The return comes as a change.
             self._is_absent = False
-            await self._tables.come_back(self._table_id, self.seat)
+            await self._tables.come_back(await self._repository.get(self._table_id), self.seat)
         return updates
 
     def observe_presence(self) -> list[bytes]:

@@ -117,6 +117,7 @@ class Spectators:
             deal=past.deal,
             result=table.result if past.is_over else None,
             how=table.how if past.is_over else MatchEnd.PLAYED,
+            stakes=table.stakes if past.is_over else None,
             timing=None,
             offers=(),
         )

@@ -17,6 +17,9 @@ from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_rules import LayMeld
 from buraco_service.stores.base import HistoryGone
 from buraco_service.tables.entries import parse_entry
+from buraco_service.tables.spectating import Spectators
+from buraco_service.tables.state import Stakes
+from buraco_service.tables.stored import table_to_pb
 from tests.service.chatting import Clock, listed, send
 from tests.service.endings import resign
 from tests.service.refusals import refused
@@ -38,6 +41,7 @@ from tests.service.table_server import (
     start,
     watch,
 )
+from tests.service.usecases import UseCases
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -248,6 +252,19 @@ async def test_past_of_a_timed_table(replica: Replica, clock: Clock) -> None:
             assert (seen.revision, seen.view) == (before[-1].revision, shown_view(deal, None))
             endings += bool(deal.ending)
     assert endings > 1
+
+
+async def test_past_of_a_settled_table(replica: Replica) -> None:
+    """Before the end of a match its past has neither the result nor that the stakes are settled."""
+    players = await start_short(replica, options=LATER)
+    await resign(players[0])
+    table = (await replica.table(players[0].table_id))._replace(stakes=Stakes(60, settled=True))
+    assert table_to_pb(table).stakes_settled
+    past = table_to_pb(await Spectators(UseCases(replica.store).tables).at(table, table.revision - 1))
+    assert past.state == table_pb2.TABLE_STATE_PLAYING
+    assert not past.HasField("result")
+    assert not past.stakes_settled
+    assert not past.rematch_table_id
 
 
 async def test_players_see_at_once(replica: Replica) -> None:
