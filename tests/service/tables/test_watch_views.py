@@ -70,13 +70,13 @@ async def test_views_and_turns_follow_the_events(replica: Replica) -> None:
         for seat, stream in enumerate(streams):
             sent = await take(stream, 3 if seat == deal.seat_to_move else 2)
             assert shape(sent) == kinds[: len(sent)]
-            assert sent[1].message.view == shown_view(deal, seat) == await players[seat].view()
+            assert sent[1].message.view == shown_view(deal, seat, present=(0, 1)) == await players[seat].view()
             if seat == deal.seat_to_move:
                 assert sent[2].message.view == sent[1].message.view
                 assert list(sent[2].message.moves) == moves_to_pb(legal_moves(deal))
         sent = await take(public, 2)
         assert shape(sent) == kinds[:2]
-        assert sent[1].message == pb.ViewUpdate(revision=revision, view=shown_view(deal, None))
+        assert sent[1].message == pb.ViewUpdate(revision=revision, view=shown_view(deal, None, present=(0, 1)))
 
 
 async def test_answer_then_view_then_turn(replica: Replica) -> None:
