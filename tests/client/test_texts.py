@@ -95,6 +95,7 @@ EVENTS = {
         event_pb2.TurnTimedOut(seat=1, absent=True),
         "Blaise ran out of time and is absent",
     ),
+    "seat_absent": (event_pb2.SeatAbsent(seat=1), "Blaise is absent"),
     "seat_returned": (event_pb2.SeatReturned(seat=1), "Blaise is back"),
     "substitute_joined": (event_pb2.SubstituteJoined(seat=1, level="greedy"), "A bot plays for Blaise"),
     "substitute_left": (event_pb2.SubstituteLeft(seat=1), "The bot that played for Blaise has left"),
