@@ -87,15 +87,14 @@ class Deadlines:
         # However many there are of those, they hold up no other table.
         limit = min(_PAGE + len(self._unreadable), MAX_PAGE)
         over = max(0.0, self._tables.clock() - self._tolerance)
-        due = [name for name in await self._tables.repository.store.due(over, limit) if name not in self._unreadable]
-        calls = [self._carry_out(table_id) for table_id in due]
-        if self._tables.presence.is_settled:
-            lapsed = await self._tables.repository.store.lapsed(over, limit)
-            lapsed = [name for name in lapsed if name not in self._unreadable]
-            due += lapsed
-            calls += [self._carry_out_absence(table_id, over) for table_id in lapsed]
+        store = self._tables.repository.store
+        due = [name for name in await store.due(over, limit) if name not in self._unreadable]
+        lapsed = await store.lapsed(over, limit) if self._tables.presence.is_settled else []
+        lapsed = [name for name in lapsed if name not in self._unreadable]
+        calls = [*map(self._carry_out, due), *[self._carry_out_absence(table_id, over) for table_id in lapsed]]
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
-        failed = {name: outcome for name, outcome in zip(due, outcomes, strict=True) if isinstance(outcome, Exception)}
+        names = [*due, *lapsed]
+        failed = {name: outcome for name, outcome in zip(names, outcomes, strict=True) if isinstance(outcome, Exception)}
         for table_id, error in failed.items():
             if not isinstance(error, StoreError):
                 self._unreadable[table_id] = now + _RETRY_SECONDS
