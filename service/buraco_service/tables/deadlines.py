@@ -94,7 +94,9 @@ class Deadlines:
         calls = [*map(self._carry_out, due), *[self._carry_out_absence(table_id, over) for table_id in lapsed]]
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         names = [*due, *lapsed]
-        failed = {name: outcome for name, outcome in zip(names, outcomes, strict=True) if isinstance(outcome, Exception)}
+        failed = {
+            name: outcome for name, outcome in zip(names, outcomes, strict=True) if isinstance(outcome, Exception)
+        }
         for table_id, error in failed.items():
             if not isinstance(error, StoreError):
                 self._unreadable[table_id] = now + _RETRY_SECONDS
