@@ -36,7 +36,7 @@ help: ## List the targets
 
 # ---- Use -------------------------------------------------------------------------------------------
 
-.PHONY: setup-runtime demo vectors protos-export compiled
+.PHONY: setup-runtime demo vectors protos-export go-client compiled
 setup-runtime: .venv/.installed ## Install what playing and serving need into .venv
 
 DEMO_ARGS ?= --bots greedy,random,greedy,random --rule-set buraco-plus-classic --target 2005 --seed demo
@@ -53,6 +53,12 @@ protos-export: setup-runtime ## Copy the contract, with google/rpc for its error
 	mkdir -p "$(TO)/google/rpc"
 	cp -R protos/. "$(TO)"
 	cp "$$rpc"/{status,error_details}.proto "$(TO)/google/rpc"
+
+# The generated code is not kept: gen/ and the program are made here, with the generators that go.mod names.
+go-client: setup ## Build the bot in Go, build/buraco-go-bot (needs Go and the network)
+	cd clients/go
+	PATH="$(CURDIR)/$(BIN):$$PATH" buf generate
+	go build -o "$(CURDIR)/build/buraco-go-bot" .
 
 compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C (needs a C compiler)
 
@@ -156,7 +162,7 @@ soak: setup ## Let bots play on each store while replicas are killed: is a move 
 fuzz: setup ## Break requests, stored tables and texts for a minute (FUZZ_ARGS=…)
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
-abuse: setup ## Attack a server while others use it: does anybody notice? About 6 minutes (ABUSE_ARGS=…)
+abuse: setup ## Attack a server while others use it: does anybody notice? About 9 minutes (ABUSE_ARGS=…)
 	$(BIN)/python -m tests.abuse $(ABUSE_ARGS)
 
 mutation: setup .venv/.installed-mutation ## Break the rules bit by bit: do tests notice? (MUTATION_ARGS=…)
@@ -169,7 +175,7 @@ mutation: setup .venv/.installed-mutation ## Break the rules bit by bit: do test
 # LOCK_ARGS=--upgrade moves them all. The runtime lock has the pins of the development lock.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	$(LOCK_ARGS)
-RUNTIME := --group build --extra server --extra otel --extra bots --only-binary :all:
+RUNTIME := --group build --extra server --extra web --extra otel --extra bots --only-binary :all:
 lock: setup ## Write the locks from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(LOCK) pyproject.toml $(RUNTIME) --extra dev --output-file tests/requirements.lock
 	$(LOCK) pyproject.toml $(RUNTIME) --constraint tests/requirements.lock --output-file deploy/requirements.lock

@@ -31,6 +31,10 @@ class TlsFiles:
 
         grpc would find that out at the first handshake, and would not say why.
         """
+        return self.read_both()[0]
+
+    def read_both(self) -> tuple[Any, ssl.SSLContext]:
+        """Return the certificate as grpc takes it, and as asyncio does. Raise TlsError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
             # Nobody is there to type a passphrase.
@@ -40,6 +44,7 @@ class TlsFiles:
                 context.load_verify_locations(cadata=authorities.decode("ascii"))
                 if not context.get_ca_certs():
                     raise TlsError(f"{self.client_ca} holds no certificate of a CA")
+                context.verify_mode = ssl.CERT_REQUIRED
             pair = (self.key.read_bytes(), self.cert.read_bytes())
         except ssl.SSLError as error:
             raise TlsError(f"{self._shown}: {error.reason or 'no PEM'}") from None
@@ -47,7 +52,7 @@ class TlsFiles:
             raise TlsError(f"{error.filename or self._shown}: {error.strerror}") from None
         except ValueError as error:
             raise TlsError(f"{self._shown}: {error}") from None
-        return grpc.ssl_server_certificate_configuration([pair], authorities)
+        return grpc.ssl_server_certificate_configuration([pair], authorities), context
 
     @property
     def _shown(self) -> str:
@@ -55,18 +60,22 @@ class TlsFiles:
 
 
 class ServerTls:
-    """The credentials of a server. Connections made after a `reload` get the new certificate. Raise TlsError."""
+    """The credentials of a server, for grpc and (`context`) for asyncio, which has to ask for them again.
+
+    Connections made after a `reload` get the new certificate. Raise TlsError.
+    """
 
     def __init__(self, files: TlsFiles) -> None:
         self.files = files
+        configuration, self.context = files.read_both()
         self._fresh: Any = None
         self.credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
-            files.read(), self._fetch, require_client_authentication=files.client_ca is not None
+            configuration, self._fetch, require_client_authentication=files.client_ca is not None
         )
 
     def reload(self) -> None:
         """Read the files again, for new connections. Raise TlsError, and keep the old, if they cannot be used."""
-        self._fresh = self.files.read()
+        self._fresh, self.context = self.files.read_both()
 
     def _fetch(self) -> Any:
         """Return a new certificate, or None to keep the old one and its sessions; grpc calls it for each connection."""
