@@ -2,9 +2,9 @@
 //
 //   node examples/play-match.ts http://localhost:50051
 
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import { createBuracoClient, type SeatSession, Texts, verifyDeal } from "@buraco/client";
 import type { MatchEnded, Move } from "@buraco/client/messages";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 
 const baseUrl = process.argv[2] ?? "http://localhost:50051";
 const client = createBuracoClient(createGrpcTransport({ baseUrl }));

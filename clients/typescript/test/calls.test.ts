@@ -116,20 +116,21 @@ test("an error has the details that the service sends", async () => {
 
 test("calls carry the tokens that they need and no others", async () => {
   const seen: Record<string, (string | null)[]> = {};
-  const note = (name: string, context: { requestHeader: Headers }) => {
+  const note = <Answer>(name: string, context: { requestHeader: Headers }, answer: Answer): Answer => {
     seen[name] = ["authorization", "x-api-key"].map((header) => context.requestHeader.get(header));
+    return answer;
   };
   const client = fakeClient(
     {
-      createTable: (_, context) => (note("create", context), { table: TABLE }),
-      getTable: (_, context) => (note("get", context), { table: TABLE }),
-      listTables: (request, context) => (note(request.mine ? "mine" : "list", context), {}),
-      joinTable: (_, context) => (note("join", context), JOINED),
-      quickJoin: (_, context) => (note("quick", context), JOINED),
-      getView: (_, context) => (note("view", context), {}),
+      createTable: (_, context) => note("create", context, { table: TABLE }),
+      getTable: (_, context) => note("get", context, { table: TABLE }),
+      listTables: (request, context) => note(request.mine ? "mine" : "list", context, {}),
+      joinTable: (_, context) => note("join", context, JOINED),
+      quickJoin: (_, context) => note("quick", context, JOINED),
+      getView: (_, context) => note("view", context, {}),
     },
     { playerToken: "player", apiKey: "key" },
-    { getAccount: (_, context) => (note("account", context), { account: { playerId: "p", balance: 5n } }) },
+    { getAccount: (_, context) => note("account", context, { account: { playerId: "p", balance: 5n } }) },
   );
   await client.createTable({ rules: "burraco", seats: 2 });
   await client.getTable("t");
@@ -177,7 +178,10 @@ test("a chat message is a text or a phrase, to the table or the partner", async 
   const sent: unknown[] = [];
   const client = fakeClient({
     joinTable: () => JOINED,
-    sendChat: ({ content, audience }) => (sent.push([content, audience]), { message: { number: 1n, content } }),
+    sendChat: ({ content, audience }) => {
+      sent.push([content, audience]);
+      return { message: { number: 1n, content } };
+    },
   });
   const session = await client.joinTable("t");
   expect((await session.sendChat({ text: "hello" })).content).toEqual({ case: "text", value: "hello" });
@@ -207,7 +211,10 @@ test("a token is renewed once when half of its life is over, and the caller lear
   const client = fakeClient({
     joinTable: () => ({ ...JOINED, tokenExpiresAt: seconds(Date.now() - 1000) }),
     renewToken,
-    getView: (_, context) => (used.push(context.requestHeader.get("authorization")), {}),
+    getView: (_, context) => {
+      used.push(context.requestHeader.get("authorization"));
+      return {};
+    },
   });
   const session = await client.joinTable("t");
   const renewed = vi.fn();

@@ -4,8 +4,8 @@ import { create } from "@bufbuild/protobuf";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { hexToBytes } from "@noble/hashes/utils.js";
 import { expect, test } from "vitest";
-import { type Card, type DealRecord, DealRecordSchema } from "../src/messages.ts";
 import { dealCards, mixSeed, verifyDeal } from "../src/index.ts";
+import { type Card, type DealRecord, DealRecordSchema } from "../src/messages.ts";
 import { ROOT } from "./support/paths.ts";
 
 interface DealVector {

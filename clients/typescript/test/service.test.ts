@@ -163,7 +163,11 @@ test("a table has the rules of a preset, by its id or as a changed copy", async 
   const presets = await client.listRuleSets();
   const preset = presets.find((rules) => rules.id === "burraco");
   expect(preset?.displayName).toBe("Burraco");
-  const { table } = await client.createTable({ rules: { ...preset, id: "mine", makart: true }, seats: 4, targetScore: 500 });
+  const { table } = await client.createTable({
+    rules: { ...preset, id: "mine", makart: true },
+    seats: 4,
+    targetScore: 500,
+  });
   expect(table).toMatchObject({ targetScore: 500, ruleSet: { makart: true, jokers: 4 } });
   expect((await client.createTable({ rules: "open", seats: 4 })).table.ruleSet?.id).toBe("open");
 });

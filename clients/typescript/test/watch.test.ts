@@ -91,16 +91,15 @@ test.each([
   ["a limit that passes", [refusal(Code.ResourceExhausted, "LIMIT_REACHED", { retryMs: 1 })]],
   ["a store that is unavailable", [refusal(Code.Unavailable, "STORE_UNAVAILABLE")]],
 ])("a watch survives %s", async (_, end) => {
-  const { seen } = await watch([[state(1n), ...end], [events(2n), events(3n, true)]]);
+  const { seen } = await watch([
+    [state(1n), ...end],
+    [events(2n), events(3n, true)],
+  ]);
   expect(seen.filter((name) => name.startsWith("events"))).toEqual(["events 2", "events 3"]);
 });
 
 test("a stream that the replica wants opened again does not look like an outage", async () => {
-  const { seen } = await watch([
-    [state(1n), reconnect],
-    [events(2n), reconnect],
-    [events(3n, true)],
-  ]);
+  const { seen } = await watch([[state(1n), reconnect], [events(2n), reconnect], [events(3n, true)]]);
   expect(seen).toEqual(["connected", "state 1", "events 2", "events 3"]);
 });
 
@@ -111,7 +110,10 @@ test("a silent stream counts as broken", async () => {
 });
 
 test("after missed changes that are no longer stored the state follows, even an older one", async () => {
-  const { seen } = await watch([[state(5n), BROKEN], [historyGone, state(3n), events(4n, true)]]);
+  const { seen } = await watch([
+    [state(5n), BROKEN],
+    [historyGone, state(3n), events(4n, true)],
+  ]);
   expect(seen.slice(-3)).toEqual(["historyGone", "state 3", "events 4"]);
 });
 
