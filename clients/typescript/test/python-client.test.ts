@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { create, type DescEnum, type DescFile, toJson } from "@bufbuild/protobuf";
+import { create, type DescEnum, type DescFile, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -19,8 +19,10 @@ import {
 import * as messages from "../src/messages.ts";
 import {
   Card,
+  Ending,
   type Event,
   EventSchema,
+  MatchEnd,
   type Meld,
   MeldKind,
   MeldSchema,
@@ -29,6 +31,22 @@ import {
 } from "../src/messages.ts";
 import { PYTHON, ROOT } from "./support/paths.ts";
 import { Server } from "./support/server.ts";
+
+/** Events whose text depends on more than their kind. */
+const VARIANTS: readonly MessageInitShape<typeof EventSchema>["event"][] = [
+  { case: "drew", value: { seat: 1, card: Card.JOKER, stockCount: 1 } },
+  { case: "tookRest", value: { seat: 1, count: 2, cards: [5, 6] } },
+  { case: "tookRest", value: { seat: 1, count: 1 } },
+  { case: "melded", value: { meld: { kind: MeldKind.SET, cards: [5, 18, 31] } } },
+  { case: "potTaken", value: { seat: 1, inFlight: true, count: 11 } },
+  { case: "dealEnded", value: { seat: 1, ending: Ending.CLOSED } },
+  { case: "dealEnded", value: { ending: Ending.STOCK } },
+  { case: "matchEnded", value: { winner: 1, scores: [5, 2005] } },
+  { case: "matchEnded", value: { how: MatchEnd.ABORTED, scores: [0, 0] } },
+  { case: "seatChanged", value: { seat: 1, playerName: "Zoë" } },
+  { case: "turnTimedOut", value: { seat: 1, absent: true } },
+  { case: "resigned", value: { seat: 1, pending: true } },
+];
 
 interface Pick {
   readonly picked: readonly Card[];
@@ -144,7 +162,7 @@ async function playRandomly(choose: (below: number) => number): Promise<void> {
   for (const field of EventSchema.fields) {
     events.push(create(EventSchema, { event: { case: field.localName, value: {} } } as never));
   }
-  events.push(create(EventSchema));
+  events.push(create(EventSchema), ...VARIANTS.map((event) => create(EventSchema, { event })));
 }
 
 /** Return a run of spades with a wild as a new meld, or as a lay-off on a part of it. */

@@ -162,7 +162,8 @@ test("a table has the rules of a preset, by its id or as a changed copy", async 
   const client = server.client();
   const presets = await client.listRuleSets();
   const preset = presets.find((rules) => rules.id === "burraco");
-  expect(preset?.displayName).toBe("Burraco");
+  if (!preset) throw new Error("there is no such preset");
+  expect(preset.displayName).toBe("Burraco");
   const { table } = await client.createTable({
     rules: { ...preset, id: "mine", makart: true },
     seats: 4,
