@@ -1,4 +1,8 @@
-"""A fleet: bots that take free seats at the tables of a server, play, and look for the next table."""
+"""A fleet: bots that take seats at the tables of a server, play, and look for the next table.
+
+They take the seats that tables keep for bots of their level, play for absent players where tables ask for it, and take
+free seats of players. Any number of fleets may search at once: a seat that another was faster to take is passed over.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,27 @@ from random import Random
 from typing import Final
 
 from buraco.v1 import table_pb2, table_service_pb2
+from buraco_bots.awaiting import level_of, seats_for_bots, seats_for_players
 from buraco_bots.bot import Bot, BotFactory, BotFault
 from buraco_bots.bot_threads import overdue_threads
 from buraco_bots.fleet_metrics import FleetMetrics, Outcome
 from buraco_bots.player import play_seat
 from buraco_bots.thinking import DEFAULT_TOLERANCE, Thinker, Tolerance
-from buraco_client import Backoff, BuracoClient, BuracoError, DeadlineExceeded, PlayUpdate, Seat, Unavailable
+from buraco_client import (
+    Backoff,
+    BuracoClient,
+    BuracoError,
+    DeadlineExceeded,
+    PlayUpdate,
+    Seat,
+    SeatNotYours,
+    Unavailable,
+)
 
 SEARCH_INTERVAL: Final = 1.0
-"""Seconds between two searches for free seats at waiting tables."""
+"""Seconds between two searches for seats, unless another time is set."""
 SEARCHES_PER_TAKEOVER: Final = 15
-"""Every so many searches include the running matches, in which a player may have left."""
+"""Every so many searches include the seats of players in running matches, in which a player may have left."""
 MAX_OVERDUE: Final = 8
 """The number of overdue calls of a bot from which it takes no more seats."""
 _MAX_RETRY_DELAY: Final = 30.0
@@ -46,6 +60,8 @@ class Limits:
     """Time that running matches get to end when the fleet stops."""
     tolerance: Tolerance = DEFAULT_TOLERANCE
     """How much time and how many faults each bot is allowed in a match."""
+    search_interval: float = SEARCH_INTERVAL
+    """Time between two searches for seats."""
 
 
 @dataclass(slots=True)
@@ -55,6 +71,8 @@ class _Sitting:
     name: str
     seat: Seat
     has_started: bool = False
+    is_substitute: bool = False
+    """It plays for an absent player, who takes the seat back by coming back."""
 
     def __str__(self) -> str:
         return f"{self.name} at seat {self.seat.seat} of table {self.seat.table_id}"
@@ -74,6 +92,7 @@ class Fleet:
         self._metrics = metrics or FleetMetrics()
         self._bot_count = len(bots)
         self._bots = itertools.cycle(bots)
+        self._by_level = {level: (name, factory) for name, factory in bots if (level := level_of(name)) is not None}
         self._limits = limits
         self._sittings: dict[asyncio.Task[None], _Sitting] = {}
         self._first_seen: dict[int, dict[str, float]] = {}
@@ -91,8 +110,9 @@ class Fleet:
         """
         backoff, failures = Backoff(cap=_MAX_RETRY_DELAY), 0
         for search in itertools.count():
-            pause = SEARCH_INTERVAL
+            pause = self._limits.search_interval
             try:
+                await self._take_seats_for_bots()
                 await self._take_seats(take_over=search % SEARCHES_PER_TAKEOVER == 0)
                 failures = 0
             except BuracoError as error:
@@ -105,14 +125,28 @@ class Fleet:
                 break
         await self._shut_down()
 
+    async def _take_seats_for_bots(self) -> None:
+        """Take the seats that wait for a bot of a level here, up to the limit."""
+        for level, (name, factory) in self._by_level.items():
+            if self.seats_held >= self._limits.seats or len(overdue_threads(name)) >= MAX_OVERDUE:
+                continue
+            async for table in self._client.list_tables(bot_level=level):
+                if table.id in self._avoided:
+                    continue
+                for seat in seats_for_bots(table, level):
+                    if self.seats_held >= self._limits.seats:
+                        return
+                    if not await self._take_seat(table, seat, name, factory, level):
+                        break
+
     async def _take_seats(self, *, take_over: bool) -> None:
-        """Take free seats up to the limit; with `take_over` those of running matches too."""
+        """Take free seats of players up to the limit; with `take_over` those of running matches too."""
         now = asyncio.get_running_loop().time()
         self._avoided = {table_id: until for table_id, until in self._avoided.items() if until > now}
         for state in [table_pb2.TABLE_STATE_WAITING, *([table_pb2.TABLE_STATE_PLAYING] if take_over else [])]:
             before, seen = self._first_seen.get(state, {}), {}
             async for table in self._client.list_tables(state):
-                free = [seat.seat for seat in table.seats if not seat.player_name]
+                free = seats_for_players(table)
                 if free and table.id not in self._avoided:
                     seen[table.id] = before.get(table.id, now)
                     if seen[table.id] + self._limits.courtesy <= now:
@@ -126,21 +160,28 @@ class Fleet:
             bot = self._next_bot()
             if bot is None:
                 return
-            name, factory = bot
-            try:
-                seat = await self._client.join_table(table.id, name, seat=free)
-            except BuracoError as error:
-                _log.info("seat %d of table %s could not be taken: %s", free, table.id, error)
+            if not await self._take_seat(table, free, *bot):
                 return
-            sitting = _Sitting(name, seat)
-            self._metrics.count_seat_taken()
-            _log.info("%s", sitting)
-            task = asyncio.create_task(self._play_match(sitting, factory))
-            self._sittings[task] = sitting
-            task.add_done_callback(self._sittings.pop)
-            if seat.table is not None and seat.table.state == table_pb2.TABLE_STATE_PLAYING:
-                for other in self._sittings.values():
-                    other.has_started = other.has_started or other.seat.table_id == table.id
+
+    async def _take_seat(
+        self, table: table_pb2.Table, number: int, name: str, factory: BotFactory, level: str = ""
+    ) -> bool:
+        """Take a seat and play there, as a player or as a bot of a level; return False if it could not be taken."""
+        try:
+            seat = await self._client.join_table(table.id, name, seat=number, bot_level=level)
+        except BuracoError as error:
+            _log.info("seat %d of table %s could not be taken: %s", number, table.id, error)
+            return False
+        sitting = _Sitting(name, seat, is_substitute=bool(level) and not table.seats[number].bot_level)
+        self._metrics.count_seat_taken()
+        _log.info("%s", sitting)
+        task = asyncio.create_task(self._play_match(sitting, factory))
+        self._sittings[task] = sitting
+        task.add_done_callback(self._sittings.pop)
+        if seat.table is not None and seat.table.state == table_pb2.TABLE_STATE_PLAYING:
+            for other in self._sittings.values():
+                other.has_started = other.has_started or other.seat.table_id == table.id
+        return True
 
     def _next_bot(self) -> tuple[str, BotFactory] | None:
         """Return the next bot in turn, or None if too many calls of every bot are overdue."""
@@ -176,8 +217,10 @@ class Fleet:
                 _log.error("%s takes no more seats while %d of its calls have not returned", sitting.name, overdue)
             await self._leave(sitting)
         except BuracoError as error:
-            outcome = "seat_lost"
-            _log.warning("%s: the seat is lost: %s", sitting, error)
+            is_relieved = sitting.is_substitute and isinstance(error, SeatNotYours)
+            outcome = "relieved" if is_relieved else "seat_lost"
+            level = logging.INFO if is_relieved else logging.WARNING
+            _log.log(level, "%s: the seat is %s: %s", sitting, "the player's again" if is_relieved else "lost", error)
         except Exception:  # noqa: BLE001 - whatever it is, the seat must not stay taken
             outcome = "bot_failed"
             _log.exception("%s: leaving", sitting)

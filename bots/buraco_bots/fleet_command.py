@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from buraco_bots.bot import BotFactory
-from buraco_bots.fleet import Fleet, Limits
+from buraco_bots.fleet import SEARCH_INTERVAL, Fleet, Limits
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.registry import UnknownBot, load_factory, player_name
 from buraco_bots.server_access import Access, access_options, parse_access
@@ -61,6 +61,13 @@ _SWITCH_INTERVAL: Final = 0.0005
     metavar="SECONDS",
     help="Time that running matches get to end after SIGTERM.",
 )
+@click.option(
+    "--search-interval",
+    type=click.FloatRange(0.1, 3600),
+    default=SEARCH_INTERVAL,
+    metavar="SECONDS",
+    help="Time between two searches for seats.",
+)
 @thinking_limit_option
 @click.option(
     "--on-fault",
@@ -81,6 +88,7 @@ def fleet(
     courtesy: float,
     waiting_limit: float,
     grace: float,
+    search_interval: float,
     thinking_limit: float,
     on_fault: str,
     metrics_host: str,
@@ -88,6 +96,9 @@ def fleet(
     **access: Any,
 ) -> None:
     """Let bots take free seats at any table, play, and look for the next table.
+
+    Seats that a table keeps for bots of a level are taken by the bot of that name; so are those of absent players, for
+    the time being, where the table asks for it.
 
     SIGTERM or Ctrl-C ends it: no more seats are taken, seats in matches that have not started are given back at once,
     those in running matches after the grace time. A second signal ends it at once, with status 143 or 130.
@@ -100,7 +111,7 @@ def fleet(
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
     metrics = FleetMetrics()
     tolerance = Tolerance(thinking_limit, TOLERATED_FAULTS if on_fault == "move" else 0)
-    limits = Limits(seats_limit, courtesy, waiting_limit, grace, tolerance)
+    limits = Limits(seats_limit, courtesy, waiting_limit, grace, tolerance, search_interval)
     with StopSignals() as signals, _serve_metrics(metrics, metrics_host, metrics_port):
         asyncio.run(_run(server, server_access, limits, factories, metrics, signals))
 

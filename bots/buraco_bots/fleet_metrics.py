@@ -20,8 +20,12 @@ from prometheus_client import (
 from buraco_bots.bot import FaultKind
 from buraco_bots.bot_threads import overdue_threads
 
-Outcome = Literal["finished", "not_started", "bot_failed", "seat_lost", "stopped"]
-"""How a bot left its table: after the match, before one began, by a fault, by an error of the service, by a stop."""
+Outcome = Literal["finished", "not_started", "bot_failed", "relieved", "seat_lost", "stopped"]
+"""How a bot left its table.
+
+After the match, before one began, by a fault, because it was no longer to play for an absent player, by an error of the
+service, by a stop.
+"""
 
 _BUCKET_SECONDS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0)
 

@@ -28,6 +28,7 @@ _RENAMED: Final = {"meld_index": "index", "size": "count"}
 
 _MATCH_ENDED: Final = _EVENT.match_ended(b"")[:-1]
 _SEAT_CHANGED: Final = _EVENT.seat_changed(b"")[:-1]
+_SEAT_ABSENT: Final = _EVENT.seat_absent(b"")[:-1]
 """What a serialised event of these kinds begins with: all but its size, 0 here."""
 _CACHED: Final = 4096
 
@@ -95,6 +96,20 @@ def seat_change(event: bytes) -> event_pb2.SeatChanged | None:
     return event_pb2.Event.FromString(event).seat_changed if event.startswith(_SEAT_CHANGED) else None
 
 
+def absent_seat(event: bytes) -> int | None:
+    """Return the seat that a serialised event makes absent for want of a stream, else None."""
+    return event_pb2.Event.FromString(event).seat_absent.seat if event.startswith(_SEAT_ABSENT) else None
+
+
+def ended_substitution(event: bytes) -> int | None:
+    """Return the seat for which no bot plays any more from a serialised event on; None if it is no such event."""
+    message = event_pb2.Event.FromString(event)
+    kind = message.WhichOneof("event")
+    if kind == "seat_returned":
+        return message.seat_returned.seat
+    return message.substitute_left.seat if kind == "substitute_left" else None
+
+
 @lru_cache(_CACHED)
 def _redacted(event: bytes) -> tuple[bytes, dict[int | None, bytes]]:
     """Return an event as everybody may see it, and by seat as its owners, who may see more, may see it."""
@@ -153,7 +168,7 @@ VISIBLE: Final[dict[str, Visible]] = {
     "undone": _visible("seat index cards meld"),
     "deal_ended": _visible("ending seat score hands seed"),
     "match_ended": _visible("winner scores payouts how resigned_side"),
-    "seat_changed": _visible("seat player_name player_id"),
+    "seat_changed": _visible("seat player_name player_id removed"),
     "resigned": _visible("seat pending"),
     "draw_offered": _visible("seat"),
     "offer_withdrawn": _visible("seat kind"),
@@ -161,5 +176,8 @@ VISIBLE: Final[dict[str, Visible]] = {
     "turn_timed_out": _visible("seat absent"),
     "confirmation_awaited": _visible("deal_number"),
     "score_confirmed": _visible("seat"),
+    "seat_absent": _visible("seat"),
     "seat_returned": _visible("seat"),
+    "substitute_joined": _visible("seat level"),
+    "substitute_left": _visible("seat"),
 }

@@ -17,7 +17,6 @@ import pytest
 from click.testing import CliRunner
 
 from buraco.v1 import event_pb2, table_pb2
-from buraco_bots import fleet as fleet_module
 from buraco_bots.bot import BotFactory
 from buraco_bots.bot_threads import overdue_threads
 from buraco_bots.fleet import MAX_OVERDUE, Fleet, Limits
@@ -28,7 +27,7 @@ from buraco_bots.local_server import RunningServer
 from buraco_bots.player import play_seat
 from buraco_bots.random_bot import RandomBot
 from buraco_bots.scraping import scrape
-from buraco_bots.thinking import Tolerance
+from buraco_bots.thinking import DEFAULT_TOLERANCE, Tolerance
 from buraco_client import BuracoClient
 from buraco_rules import Move, View
 
@@ -36,19 +35,27 @@ BURACO = Path(sysconfig.get_path("scripts")) / "buraco"
 GREEDY: list[tuple[str, BotFactory]] = [("greedy", GreedyBot)]
 PATIENCE = 60.0
 """Seconds, on a busy machine, for what should take one."""
-EAGER = Limits(seats=4, courtesy=0.0, waiting=60.0, grace=10.0)
+
+
+def limits_of(
+    seats: int, courtesy: float, waiting: float, grace: float, tolerance: Tolerance = DEFAULT_TOLERANCE
+) -> Limits:
+    """Limits of a fleet that searches often."""
+    return Limits(seats, courtesy, waiting, grace, tolerance, search_interval=0.02)
+
+
+EAGER = limits_of(seats=4, courtesy=0.0, waiting=60.0, grace=10.0)
 
 
 @pytest.fixture(autouse=True)
-async def no_other_table(client: BuracoClient, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """A fleet takes any seat it finds, so no other table may wait while it is tested; and it searches often."""
-    monkeypatch.setattr(fleet_module, "SEARCH_INTERVAL", 0.02)
+async def no_other_table(client: BuracoClient) -> AsyncIterator[None]:
+    """A fleet takes any seat it finds, so no other table may wait while it is tested."""
     yield
     async for table in client.list_tables():
         if table.state != table_pb2.TABLE_STATE_FINISHED:
             for seat in table.seats:
                 if not seat.player_name:
-                    await client.join_table(table.id, "leftover", seat=seat.seat)
+                    await client.join_table(table.id, "leftover", seat=seat.seat, bot_level=seat.bot_level)
 
 
 @contextlib.asynccontextmanager
@@ -105,7 +112,7 @@ async def test_what_a_fleet_counts(client: BuracoClient) -> None:
 
     table = await client.create_table("buraco-plus-classic", 2, target_score=0)
     person = await client.join_table(table.id, "person")
-    async with running(client, Limits(2, 0.0, 60.0, 10.0), metrics=metrics):
+    async with running(client, limits_of(2, 0.0, 60.0, 10.0), metrics=metrics):
         moves = asyncio.create_task(play_seat(person, GreedyBot(Random(1))))
         await finished(client, table.id)
         await moves
@@ -147,7 +154,7 @@ async def test_person_resigns(client: BuracoClient) -> None:
     metrics = FleetMetrics()
     table = await client.create_table("buraco-plus-classic", 2, target_score=0)
     person = await client.join_table(table.id, "person")
-    async with running(client, Limits(2, 0.0, 60.0, 10.0), metrics=metrics):
+    async with running(client, limits_of(2, 0.0, 60.0, 10.0), metrics=metrics):
         await until(client, table.id, ["person", "greedy"])
         offered = await person.offer_draw()
         assert [offer.seat for offer in offered.offers] == [person.seat]
@@ -167,7 +174,7 @@ async def test_person_resigns(client: BuracoClient) -> None:
 async def test_limit(client: BuracoClient) -> None:
     """No more seats are held than the limit allows; those of a table that waits are given back at the end."""
     table = await client.create_table("buraco-plus-classic", 4, target_score=0)
-    async with running(client, Limits(2, 0.0, 60.0, 10.0)) as fleet:
+    async with running(client, limits_of(2, 0.0, 60.0, 10.0)) as fleet:
         await until(client, table.id, ["greedy", "greedy", "", ""])
         assert fleet.seats_held == 2
     after = await client.get_table(table.id)
@@ -180,7 +187,7 @@ async def test_courtesy(client: BuracoClient) -> None:
     table = await client.create_table("buraco-plus-classic", 2, target_score=0)
     stop = asyncio.Event()
     stop.set()  # one look, and no more
-    await Fleet(client, GREEDY, Limits(4, 3600.0, 60.0, 10.0)).run(stop)
+    await Fleet(client, GREEDY, limits_of(4, 3600.0, 60.0, 10.0)).run(stop)
     assert (await client.get_table(table.id)).revision == table.revision
     await Fleet(client, GREEDY, EAGER).run(stop)
     assert (await client.get_table(table.id)).revision > table.revision
@@ -189,7 +196,7 @@ async def test_courtesy(client: BuracoClient) -> None:
 async def test_match_that_never_starts(client: BuracoClient) -> None:
     """A bot gives its seat back if no match starts, and does not take another there at once."""
     table = await client.create_table("buraco-plus-classic", 4, target_score=0)
-    async with running(client, Limits(1, 0.0, 1.0, 10.0)):
+    async with running(client, limits_of(1, 0.0, 1.0, 10.0)):
         await until(client, table.id, ["greedy", "", "", ""])
         await until(client, table.id, [""] * 4)
         left = (await client.get_table(table.id)).revision
@@ -212,7 +219,7 @@ async def test_leaves_running_match_after_grace(client: BuracoClient) -> None:
     """A fleet that stops waits for a running match as long as it may, and then gives its seat back."""
     table = await client.create_table("buraco-plus-classic", 2, target_score=0)
     await client.join_table(table.id, "idle", seat=0)
-    async with running(client, Limits(1, 0.0, 60.0, 0.1)):
+    async with running(client, limits_of(1, 0.0, 60.0, 0.1)):
         await until(client, table.id, ["idle", "greedy"])
     after = await client.get_table(table.id)
     assert after.state == table_pb2.TABLE_STATE_PLAYING
@@ -229,7 +236,7 @@ async def test_broken_bot(client: BuracoClient, caplog: pytest.LogCaptureFixture
             raise RuntimeError("out of ideas")
 
     table = await client.create_table("buraco-plus-classic", 2, target_score=0)
-    async with running(client, Limits(4, 0.0, 60.0, 0.1), [("broken", Broken)]):
+    async with running(client, limits_of(4, 0.0, 60.0, 0.1), [("broken", Broken)]):
         await until(client, table.id, ["broken", "broken"])
         async with client.watch(table.id) as watch:
             async for _ in watch:
@@ -248,11 +255,11 @@ async def test_bot_that_hangs_too_often(client: BuracoClient, caplog: pytest.Log
             return moves[-1]
 
     async def seated(name: str, bots: Sequence[tuple[str, BotFactory]]) -> None:
-        async with running(client, Limits(2, 0.0, 60.0, 0.0, Tolerance(PATIENCE)), bots):
+        async with running(client, limits_of(2, 0.0, 60.0, 0.0, Tolerance(PATIENCE)), bots):
             table = await client.create_table("buraco-plus-classic", 2, target_score=0)
             await until(client, table.id, [name, name])
 
-    hasty = Limits(40, 0.0, 60.0, 0.0, Tolerance(0.02))
+    hasty = limits_of(40, 0.0, 60.0, 0.0, Tolerance(0.02))
     async with running(client, hasty, [("hangs", Hangs)]):
         while len(overdue_threads("hangs")) < MAX_OVERDUE:
             table = await client.create_table("buraco-plus-classic", 2, target_score=0)

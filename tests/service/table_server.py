@@ -30,6 +30,7 @@ from buraco_service.serving.server import BuracoServer
 from buraco_service.stores.base import Store
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.deadlines import Deadlines
+from buraco_service.tables.presence import Presence
 from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import parse_table
 
@@ -59,6 +60,8 @@ class Replica(NamedTuple):
     tables: pb_grpc.TableServiceStub
     deadlines: Deadlines
     """What carries out due times; here only when a test calls it."""
+    presence: Presence
+    """What renews leases and reads those of others; here only when a test calls it."""
 
     async def table(self, table_id: str) -> TableValue:
         """The truth: the table as it is stored."""
@@ -90,7 +93,8 @@ async def serving(
 ) -> AsyncIterator[Replica]:
     """A replica that keeps its tables in a file, or where a URL says.
 
-    `changes` are settings; `credentials` the client's, for TLS; `clock` gives the time of its tables.
+    `changes` are settings (there are no accounts without them); `credentials` the client's, for TLS; `clock` gives the
+    time of its tables.
     """
     plain = Settings(
         port=0,
@@ -100,6 +104,7 @@ async def serving(
         signing_keys=(KEY,),
         store=f"sqlite:///{place}" if isinstance(place, Path) else place,
         reflection=False,
+        credits=False,
     )
     settings = dataclasses.replace(plain, **changes)
     metrics = Metrics(rules.id for rules in PRESETS)
@@ -113,7 +118,9 @@ async def serving(
     try:
         async with connection(server.address, credentials) as channel:
             stub = pb_grpc.TableServiceStub(channel)
-            yield Replica(server, store, metrics, tokens, settings, channel, stub, application.deadlines)
+            yield Replica(
+                server, store, metrics, tokens, settings, channel, stub, application.deadlines, application.presence
+            )
     finally:
         await server.stop()
 
@@ -195,12 +202,12 @@ class Player(NamedTuple):
         request = pb.TableServiceArrangeMeldRequest(table_id=self.table_id, meld=meld, cards=cards)  # type: ignore[arg-type]
         return await self.replica.tables.ArrangeMeld(request, metadata=self.metadata, timeout=PATIENCE)
 
-    def watch(self, after: int | None = None, **wanted: bool) -> Updates:
-        """WatchTable from the seat; wanted are views and legal moves."""
+    def watch(self, after: int | None = None, **wanted: Any) -> Updates:
+        """WatchTable from the seat; wanted are views, legal moves and chat."""
         return watch(self.replica, self.table_id, after, self.metadata, **wanted)
 
-    async def play(self, after: int | None = None, **wanted: bool) -> Play:
-        """PlayTable, opened; wanted are views and legal moves."""
+    async def play(self, after: int | None = None, **wanted: Any) -> Play:
+        """PlayTable, opened; wanted are views, legal moves and chat."""
         stream = self.play_unopened()
         await stream.send(open=pb.PlayOpen(table_id=self.table_id, after_revision=after, **wanted))
         return stream
@@ -264,10 +271,8 @@ async def records(replica: Replica, table_id: str, **fields: Any) -> pb.GetRecor
     return await replica.tables.GetRecord(pb.GetRecordRequest(table_id=table_id, **fields), timeout=PATIENCE)
 
 
-def watch(
-    replica: Replica, table_id: str, after: int | None = None, metadata: Metadata = (), **wanted: bool
-) -> Updates:
-    """WatchTable, by default for everybody; wanted are views and legal moves."""
+def watch(replica: Replica, table_id: str, after: int | None = None, metadata: Metadata = (), **wanted: Any) -> Updates:
+    """WatchTable, by default for everybody; wanted are views, legal moves and chat."""
     request = pb.WatchTableRequest(table_id=table_id, after_revision=after, **wanted)
     return Updates(replica.tables.WatchTable(request, metadata=metadata, timeout=PATIENCE))
 

@@ -8,6 +8,7 @@ import pytest
 
 from buraco_service.stores.base import (
     PRUNE_STEP,
+    Lease,
     LogEntry,
     NewTable,
     Store,
@@ -16,6 +17,7 @@ from buraco_service.stores.base import (
     StoreUnavailable,
 )
 from buraco_service.stores.instrumented import InstrumentedStore
+from buraco_service.stores.ledger import LedgerEntry, Posted
 from buraco_service.stores.sqlite.store import SqliteStore
 from tests.stores.samples import PATIENCE, advance, create, soon, step
 
@@ -72,12 +74,32 @@ async def test_calls_are_passed_on(store: Store, inner: SqliteStore, observed: O
     assert await store.expire(3000.0, 1) == 1
     await inner.commit(step("u", 1, due_at=7000.0))
     assert await store.due(7000.0, 1) == await inner.due(7000.0, 1) == ["u"]
+    await store.renew_presence([Lease("u", 1, 5.0, 7.0)])
+    assert await store.presence(["u"]) == await inner.presence(["u"]) == [Lease("u", 1, 5.0, 7.0)]
+    assert await store.lapsed(7.0, 1) == await inner.lapsed(7.0, 1) == ["u"]
+    await store.end_presence("u", 7.0)
+    assert await inner.lapsed(7.0, 1) == []
+    await inner.commit(step("u", 2)._replace(labels=frozenset({"bot:greedy"})))
+    labelled = await inner.list_labelled("bot:greedy", 1, None)
+    assert await store.list_labelled("bot:greedy", 1, None) == labelled != []
     await store.ping()
     assert observed.operations == [
         (name, "ok")
         for name in (
             *("create", "owned", "count", "commit", "load", "revision", "remembered"),
-            *("log", "records", "list", "expire", "due", "ping"),
+            *(
+                "log",
+                "records",
+                "list",
+                "expire",
+                "due",
+                "renew_presence",
+                "presence",
+                "lapsed",
+                "end_presence",
+                "labelled",
+                "ping",
+            ),
         )
     ]
     assert all(0 < seconds < PATIENCE for seconds in observed.seconds)
@@ -93,6 +115,15 @@ _FAILURES: dict[tuple[str, str], Callable[[Store], Awaitable[object]]] = {
     ("log", "history_gone"): lambda store: store.read_log("t", 0, 1),
     ("log", "error"): lambda store: store.read_log("t", 0, 0),
 }
+
+
+async def test_ledger_is_passed_on(store: Store, inner: SqliteStore, observed: Observed) -> None:
+    """Every call of the ledger reaches the inner one with its arguments, returns its result, and is reported."""
+    posted = await store.ledger.append("ann", 1, "key", b"entry")
+    assert posted == Posted(LedgerEntry(1, b"entry"), is_new=True)
+    assert await store.ledger.find("ann", ["key"]) == await inner.ledger.find("ann", ["key"]) == {"key": posted.entry}
+    assert await store.ledger.entries("ann", 1, 2) == await inner.ledger.entries("ann", 1, 2) == [posted.entry]
+    assert observed.operations == [("ledger_append", "ok"), ("ledger_find", "ok"), ("ledger_entries", "ok")]
 
 
 async def test_failures_are_reported_by_name(store: Store, inner: SqliteStore, observed: Observed) -> None:

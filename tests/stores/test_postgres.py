@@ -163,6 +163,7 @@ async def test_rights_on_rows_are_enough_to_serve(postgres_server: PostgresServe
         await create(store, "t", request_id="make")
         await store.commit(step("t", 1, request_id="r", records=((1, b"deal"),)))
         assert await store.expire(5000.0, 10) == 1
+        assert await store.ledger.append("ann", 1, "key", b"entry")
         await store.close()
     finally:
         postgres_server.sql("DROP OWNED BY serving; DROP ROLE serving", name)
@@ -348,6 +349,7 @@ def test_notification_names_tables_of_any_text() -> None:
     odd = ["t", "1 1 x", "é\n\U0001f0cf", " "]
     payload = "".join(f"{revision} {len(table_id)} {table_id}" for revision, table_id in enumerate(odd))
     assert list(parse_notification(payload)) == [("t", None), ("1 1 x", 1), ("é\n\U0001f0cf", 2), (" ", 3)]
+    assert list(parse_notification("-7 1 t3 2 uu")) == [("t", -7), ("uu", 3)]
 
 
 async def test_notification_of_somebody_else_is_no_harm(store: Store, other: asyncpg.Connection) -> None:

@@ -18,8 +18,12 @@ A new store is a class with the methods of `Store`, an entry in `urls.open_store
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Protocol, Self
+
+from buraco_service.stores.ledger import Ledger
+from buraco_service.stores.messages import NewMessage, StoredMessage
 
 KEPT_ANSWERS = 512
 """Revisions of a table, counted from the newest, whose answers are certain to be stored.
@@ -76,6 +80,8 @@ class NewTable(NamedTuple):
     """Whom `Store.count_owned` counts the table for; None for nobody. Never changes."""
     due_at: float | None = None
     """From when on `Store.due` lists the table, in seconds since the epoch; None for never."""
+    labels: frozenset[str] = frozenset()
+    """By which `Store.list_labelled` lists the table."""
 
 
 class Commit(NamedTuple):
@@ -99,6 +105,19 @@ class Commit(NamedTuple):
     or more; None keeps all. The new revision's entry always stays."""
     due_at: float | None = None
     """As in NewTable, in place of what the table had."""
+    labels: frozenset[str] | None = None
+    """As in NewTable, in place of those that the table had; None keeps them."""
+
+
+class Lease(NamedTuple):
+    """That the player of a seat is seen, for a while: whoever sees the player renews the lease before it ends."""
+
+    table_id: str
+    seat: int
+    until: float | None
+    """When the lease ends, in seconds since the epoch; None changes nothing, or is not known."""
+    absent_at: float | None = None
+    """From when on `Store.lapsed` lists the table; None changes nothing, or is not known."""
 
 
 class StoreError(Exception):
@@ -192,6 +211,26 @@ class HistoryGone(StoreError):
         self.oldest = oldest
 
 
+class MessageKnown(StoreError):
+    """The request id has a message, `stored`, from an earlier call; this one wrote nothing."""
+
+    outcome = "remembered"
+
+    def __init__(self, stored: StoredMessage) -> None:
+        super().__init__(f"the request made message {stored.number}")
+        self.stored = stored
+
+
+class TooManyMessages(StoreError):
+    """The sender has as many recent messages as it may have, the oldest of them of the time `oldest_at`."""
+
+    outcome = "too_many"
+
+    def __init__(self, oldest_at: float) -> None:
+        super().__init__("the sender has sent as many messages as it may")
+        self.oldest_at = oldest_at
+
+
 class Subscription(Protocol):
     """Wake-ups for the changes of one table; an async context manager, made by `Store.subscribe` and used by one task.
 
@@ -215,6 +254,12 @@ class Subscription(Protocol):
         Raise StoreUnavailable once the store is closed.
         """
 
+    def take_newest_message(self) -> int | None:
+        """Return the newest message that came since entering, or since the last call, without a read.
+
+        0 if none did, and always without `messages`; None if some may have. A new one ends the wait, as `wake` does.
+        """
+
     def wake(self) -> None:
         """End the wait under way, or else the next one, without a change."""
 
@@ -227,6 +272,10 @@ class Subscription(Protocol):
 
 class Store(Protocol):
     """Tables in one database, which any number of processes may share. See the module for what holds of all methods."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The accounts in the same database."""
 
     async def create(self, table: NewTable) -> None:
         """Write a new table with revision 1.
@@ -283,18 +332,55 @@ class Store(Protocol):
         They are in the order of their ids, by code points; none left gives an empty list.
         """
 
+    async def list_labelled(self, label: str, limit: int, after: str | None) -> list[StoredTable]:
+        """Return the first `limit` tables with a label after an id (None: from the start), in the order of their ids.
+
+        None left gives an empty list.
+        """
+
     async def due(self, now: float, limit: int) -> list[str]:
         """Return the ids of up to `limit` tables with a `due_at` of `now` or before, the earliest first."""
+
+    async def renew_presence(self, leases: Sequence[Lease]) -> None:
+        """Write leases, each in place of what the seat had; those of tables that do not exist are passed over.
+
+        They are no part of the tables: no revision comes of it, nobody is woken, and no table lives longer for it. A
+        seat may be named once.
+        """
+
+    async def presence(self, table_ids: Sequence[str]) -> list[Lease]:
+        """Return the leases of some tables, those that have ended included, in any order."""
+
+    async def lapsed(self, now: float, limit: int) -> list[str]:
+        """Return the ids of up to `limit` tables with a lease whose `absent_at` is `now` or before, in any order.
+
+        A table that was removed may be among them, until `end_presence`.
+        """
+
+    async def end_presence(self, table_id: str, now: float) -> None:
+        """List the table no more for leases whose `absent_at` is `now` or before. There need be none."""
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many.
 
-        Fewer than `limit` means that none is left. Those untouched longest, to the hour, go first, each with its log,
-        records and answers.
+        Tables for which something is due, now or later, are spared. Fewer than `limit` means that none is left. Those
+        untouched longest, to the hour, go first, each with its log, records, answers and messages.
         """
 
-    def subscribe(self, table_id: str) -> Subscription:
-        """Return a subscription to changes of this table by any process. The table need not exist."""
+    async def append_message(self, message: NewMessage) -> int:
+        """Append a message to those of its table, and return its number. The table's revision stays as it is.
+
+        Raise, in this order: TableNotFound; MessageKnown for a repeat; TooManyMessages.
+        """
+
+    async def read_messages(self, table_id: str, after: int, limit: int) -> list[StoredMessage]:
+        """Return the first `limit` kept messages of the table after a number, in order. Raise TableNotFound."""
+
+    def subscribe(self, table_id: str, *, messages: bool = False) -> Subscription:
+        """Return a subscription to changes of this table by any process. The table need not exist.
+
+        `messages`: whether new messages of the table end a wait, too.
+        """
 
     async def ping(self) -> None:
         """Return if the store answers and could write. Nothing is written."""

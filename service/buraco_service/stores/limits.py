@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from buraco_service.stores.base import Commit, NewTable, TableNotFound
+from buraco_service.stores.base import Commit, Lease, NewTable, TableNotFound
+from buraco_service.stores.messages import KEPT_MESSAGES, NewMessage
 
 MAX_ID_LENGTH = 200
-"""Characters in a table id, a request id or an owner; at least one."""
+"""Characters in a table id, a request id, an owner or a label; at least one."""
 
 MAX_STATUS_LENGTH = 32
 """Characters in a status; at least one."""
+
+MAX_LABELS = 16
+"""Labels of a table."""
 
 MAX_PAYLOAD = 16 * 1024 * 1024
 """Bytes in a state, a log entry, an answer or a record."""
 
 MAX_NUMBER = 2**31 - 1
 """The highest revision and deal number."""
+
+MAX_SEAT = 3
+"""The highest seat that can have a lease."""
 
 MAX_PAGE = 10_000
 """The highest `limit` of a call."""
@@ -84,6 +91,12 @@ def validate_list(status: str | None, limit: int, after: str | None) -> None:
         raise ValueError("not an id for a table")
 
 
+def validate_labelled(label: str, limit: int, after: str | None) -> None:
+    """Raise ValueError for arguments of `Store.list_labelled` that are out of range."""
+    validate_list(None, limit, after)
+    _validate_labels((label,))
+
+
 def validate_expire(updated_before: float, limit: int) -> None:
     """Raise ValueError for arguments of `Store.expire` that are out of range."""
     _validate_time(updated_before)
@@ -94,6 +107,45 @@ def validate_due(now: float, limit: int) -> None:
     """Raise ValueError for arguments of `Store.due` that are out of range."""
     _validate_time(now)
     validate_limit(limit)
+
+
+def validate_account(account_id: str, *keys: str) -> None:
+    """Raise ValueError for an account or a key of an entry that cannot be."""
+    if not all(map(is_id, (account_id, *keys))):
+        raise ValueError("not an id for an account, or a key for an entry")
+
+
+def validate_entries(account_id: str, limit: int) -> None:
+    """Raise ValueError for arguments of `Ledger.entries` that are out of range; any number is valid."""
+    validate_account(account_id)
+    validate_limit(limit)
+
+
+def validate_append(account_id: str, key: str, payload: bytes) -> None:
+    """Raise ValueError for arguments of `Ledger.append` that are out of range; a number that cannot be is not next."""
+    validate_account(account_id, key)
+    _validate_payload("the entry", payload)
+
+
+def validate_leases(leases: Sequence[Lease]) -> None:
+    """Raise ValueError for leases with a field that is out of range, and for two of one seat."""
+    for lease in leases:
+        if not is_id(lease.table_id):
+            raise ValueError("not an id for a table")
+        if not 0 <= lease.seat <= MAX_SEAT:
+            raise ValueError(f"a seat has to be 0 to {MAX_SEAT}, not {lease.seat}")
+        for seconds in (lease.until, lease.absent_at):
+            if seconds is not None:
+                _validate_time(seconds)
+    if len({(lease.table_id, lease.seat) for lease in leases}) < len(leases):
+        raise ValueError("two leases of one seat")
+
+
+def validate_end_presence(table_id: str, now: float) -> None:
+    """Raise ValueError for arguments of `Store.end_presence` that are out of range."""
+    _validate_time(now)
+    if not is_id(table_id):
+        raise ValueError("not an id for a table")
 
 
 def validate_status(status: str) -> None:
@@ -131,8 +183,22 @@ def validate_commit(commit: Commit) -> None:
     validate_table_id(commit.table_id)
 
 
+def validate_message(message: NewMessage) -> None:
+    """Raise ValueError for a field that is out of range, TableNotFound for an id that no table can have."""
+    if not is_id(message.request_id):
+        raise ValueError("not an id for a request")
+    if not 0 <= message.sender <= MAX_NUMBER:
+        raise ValueError(f"a sender has to be 0 to {MAX_NUMBER}, not {message.sender}")
+    if not 1 <= message.most <= KEPT_MESSAGES:
+        raise ValueError(f"from 1 to {KEPT_MESSAGES} messages can be counted, not {message.most}")
+    _validate_time(message.now)
+    _validate_payload("the message", message.payload)
+    validate_table_id(message.table_id)
+
+
 def _validate_write(write: NewTable | Commit) -> None:
     validate_status(write.status)
+    _validate_labels(write.labels or ())
     if write.request_id is not None and not is_id(write.request_id):
         raise ValueError("not an id for a request")
     _validate_time(write.now)
@@ -141,6 +207,14 @@ def _validate_write(write: NewTable | Commit) -> None:
     _validate_payload("the state", write.state)
     _validate_payload("the log entry", write.entry)
     _validate_payload("the answer", write.answer)
+
+
+def _validate_labels(labels: Collection[str]) -> None:
+    if len(labels) > MAX_LABELS:
+        raise ValueError(f"a table has at most {MAX_LABELS} labels, not {len(labels)}")
+    # Unlike ids, without line breaks: a store may keep them as lines of a text.
+    if not all([is_id(label) and "\n" not in label for label in labels]):
+        raise ValueError("not a label")
 
 
 def _validate_time(seconds: float) -> None:

@@ -38,6 +38,8 @@ class SeatChanged(NamedTuple):
     seat: int
     player_name: str
     player_id: str = ""
+    removed: bool = False
+    """The creator of the table has removed the player."""
 
 
 class TurnTimedOut(NamedTuple):
@@ -60,14 +62,42 @@ class ScoreConfirmed(NamedTuple):
     seat: int
 
 
+class SeatAbsent(NamedTuple):
+    """The player of a seat is absent: no stream was open with its token for too long."""
+
+    seat: int
+
+
 class SeatReturned(NamedTuple):
     """The player of an absent seat is there again."""
 
     seat: int
 
 
+class SubstituteJoined(NamedTuple):
+    """A bot plays for an absent player from now on."""
+
+    seat: int
+    level: str
+
+
+class SubstituteLeft(NamedTuple):
+    """The bot that played for a player has left, and the player is still absent."""
+
+    seat: int
+
+
 TableEvent: TypeAlias = (
-    Event | SeatChanged | OfferEvent | TurnTimedOut | ConfirmationAwaited | ScoreConfirmed | SeatReturned
+    Event
+    | SeatChanged
+    | OfferEvent
+    | TurnTimedOut
+    | ConfirmationAwaited
+    | ScoreConfirmed
+    | SeatAbsent
+    | SeatReturned
+    | SubstituteJoined
+    | SubstituteLeft
 )
 """What happened at a table, hidden cards included."""
 
@@ -85,6 +115,8 @@ class Change(NamedTuple):
     """The change took the newest move back."""
     ended: Deal | None = None
     """The deal that ended with it, or, without an ending, was cut off by the end of the match."""
+    by_substitute: bool = False
+    """A bot made it that plays for the seat's absent player, who stays absent."""
 
 
 class RuleBroken(errors.FailedPrecondition):
@@ -102,12 +134,33 @@ class RuleBroken(errors.FailedPrecondition):
 
 
 def verify_seat(table: TableValue, claims: SeatClaims) -> int:
-    """Return the seat that a verified token holds at the table. Raise PERMISSION_DENIED if it holds none any more."""
+    """Return the seat that a verified token holds at the table. Raise PERMISSION_DENIED if it holds none any more.
+
+    The token of a substitute holds none: it may do only what `verify_player_or_substitute` guards.
+    """
     if claims.table_id != table.id or not 0 <= claims.seat < len(table.seats):
         raise errors.seat_not_yours()
     if not claims.token_id or table.seats[claims.seat].token_id != claims.token_id:
-        raise errors.seat_not_yours("the seat was given back")
+        raise errors.seat_not_yours(
+            "the seat was given back, or belongs to a player for whom the token may not do this"
+        )
     return claims.seat
+
+
+def verify_player_or_substitute(table: TableValue, claims: SeatClaims) -> int:
+    """Return the seat that a verified token plays at the table: its player's, or its substitute's for the time being.
+
+    Raise PERMISSION_DENIED if it plays none any more.
+    """
+    return claims.seat if is_substitute(table, claims) else verify_seat(table, claims)
+
+
+def is_substitute(table: TableValue, claims: SeatClaims) -> bool:
+    """Return True if a verified token is that of the bot that plays for the seat's absent player."""
+    if claims.table_id != table.id or not 0 <= claims.seat < len(table.seats):
+        return False
+    token_id = table.seats[claims.seat].substitute_token_id
+    return bool(token_id) and token_id == claims.token_id
 
 
 def join(
@@ -118,27 +171,29 @@ def join(
     token_id: str,
     now: float,
     player_id: str = "",
+    bot_level: str = "",
 ) -> Change:
     """Let a player take a seat (None: the first free one). The last one starts the match.
 
-    Raise AlreadySeated, TABLE_FINISHED, TABLE_FULL, SEAT_TAKEN, or INVALID_ARGUMENT for a seat that the table does not
-    have.
+    With `bot_level` a bot takes a seat that is kept for one of that level. Raise AlreadySeated, TABLE_FINISHED,
+    TABLE_FULL, SEAT_TAKEN, BOT_SEAT, or INVALID_ARGUMENT for a seat that the table does not have.
     """
     check_can_join(table, player_id, player_name)
-    _check_unfinished(table)
+    check_unfinished(table)
     free = [number for number, held in enumerate(table.seats) if not held.token_id]
-    if not free:
-        raise errors.failed_precondition("TABLE_FULL", "every seat is taken")
+    open_to_caller = [number for number in free if table.bot_level(number) == bot_level]
+    if not free or (seat is None and not open_to_caller):
+        raise errors.failed_precondition("TABLE_FULL", "every seat is taken, or kept for a bot")
     if seat is None:
-        seat = free[0]
-    elif not 0 <= seat < len(table.seats):
-        problem = f"must be 0 to {len(table.seats) - 1}"
-        raise errors.invalid_argument([Problem("seat", problem)])
-    elif seat not in free:
+        seat = open_to_caller[0]
+    check_seat(table, seat)
+    if seat not in free:
         raise errors.failed_precondition("SEAT_TAKEN", "the seat is taken", {"seat": str(seat)})
+    if seat not in open_to_caller:
+        raise errors.failed_precondition("BOT_SEAT", "the seat is kept for a bot", {"seat": str(seat)})
     # Once the match runs, a substitute must not be able to change the deals to come.
     added = entropy if table.state is TableState.WAITING else table.seats[seat].entropy
-    after = table.advanced(now, seats=_replace_seat(table, seat, Seat(player_name, token_id, now, added, player_id)))
+    after = table.advanced(now, seats=replace_seat(table, seat, Seat(player_name, token_id, now, added, player_id)))
     events: list[TableEvent] = [SeatChanged(seat, player_name, player_id)]
     if after.state is TableState.WAITING and len(free) == 1:
         match = Match(target_score=table.target_score, starter=table.first_starter)
@@ -147,12 +202,18 @@ def join(
     return Change(after, seat, events)
 
 
+def check_seat(table: TableValue, seat: int) -> None:
+    """Raise INVALID_ARGUMENT for a seat that the table does not have."""
+    if not 0 <= seat < len(table.seats):
+        raise errors.invalid_argument([Problem("seat", f"must be 0 to {len(table.seats) - 1}")])
+
+
 def leave(table: TableValue, seat: int, now: float) -> Change:
     """Let a player give the seat back; in a running match it waits for a substitute. Raise TABLE_FINISHED."""
-    _check_unfinished(table)
+    check_unfinished(table)
     left = Seat(entropy=table.seats[seat].entropy) if table.state is TableState.PLAYING else Seat()
     after, withdrawn = withdraw_offers(table, *offers_of(table, seat))
-    seats = _replace_seat(table, seat, left)
+    seats = replace_seat(table, seat, left)
     return Change(after.advanced(now, seats=seats), seat, [SeatChanged(seat, ""), *withdrawn])
 
 
@@ -215,7 +276,7 @@ def running_deal(table: TableValue) -> Deal:
 
     Raise TABLE_FINISHED, TABLE_NOT_PLAYING or AWAITING_CONFIRMATION if there is none.
     """
-    _check_unfinished(table)
+    check_unfinished(table)
     if table.deal is None:
         raise errors.failed_precondition("TABLE_NOT_PLAYING", "the match starts when every seat is taken")
     if table.deal.ending:
@@ -223,7 +284,8 @@ def running_deal(table: TableValue) -> Deal:
     return table.deal
 
 
-def _check_unfinished(table: TableValue) -> None:
+def check_unfinished(table: TableValue) -> None:
+    """Raise TABLE_FINISHED if the match is over."""
     if table.state is TableState.FINISHED:
         raise errors.failed_precondition("TABLE_FINISHED", "the match is over")
 
@@ -251,5 +313,6 @@ def _deal(table: TableValue, match: Match) -> tuple[TableValue, Dealt]:
     return table._replace(deal=deal, deal_revision=table.revision, reversals=0), dealt
 
 
-def _replace_seat(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:
+def replace_seat(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:
+    """Return the seats of a table with one replaced."""
     return (*table.seats[:number], seat, *table.seats[number + 1 :])

@@ -3,7 +3,7 @@
 A due time stands in the store. Every replica looks for those that are over and carries them out by compare-and-swap,
 so that each is carried out once, whichever replica comes first, and no replica owns a timer. Times come from the clocks
 of replicas: what is due is carried out `tolerance` seconds late, so that clocks that differ by no more than that cut no
-turn short.
+turn short. What becomes of stakes is due as soon as it is decided, and carried out in the same way (see `staking`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from buraco_service.observing import logs
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import StoreError
 from buraco_service.stores.limits import MAX_PAGE
+from buraco_service.tables.absence import carry_out_absence
 from buraco_service.tables.changes import Change
 from buraco_service.tables.idempotency import serialise_optional
 from buraco_service.tables.state import TableValue
@@ -72,6 +73,7 @@ class Deadlines:
             before, ahead = ahead, self._tables.clock() - time.monotonic()
             if abs(ahead - before) > max(self._tolerance, _LEAP_SECONDS):
                 log.warning("the clock has jumped", seconds=round(ahead - before, 3))
+                self._tables.presence.unsettle()
             try:
                 while await self.look() >= _PAGE:
                     pass  # more may be due
@@ -86,7 +88,13 @@ class Deadlines:
         limit = min(_PAGE + len(self._unreadable), MAX_PAGE)
         over = max(0.0, self._tables.clock() - self._tolerance)
         due = [name for name in await self._tables.repository.store.due(over, limit) if name not in self._unreadable]
-        outcomes = await asyncio.gather(*[self._carry_out(table_id) for table_id in due], return_exceptions=True)
+        calls = [self._carry_out(table_id) for table_id in due]
+        if self._tables.presence.is_settled:
+            lapsed = await self._tables.repository.store.lapsed(over, limit)
+            lapsed = [name for name in lapsed if name not in self._unreadable]
+            due += lapsed
+            calls += [self._carry_out_absence(table_id, over) for table_id in lapsed]
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
         failed = {name: outcome for name, outcome in zip(due, outcomes, strict=True) if isinstance(outcome, Exception)}
         for table_id, error in failed.items():
             if not isinstance(error, StoreError):
@@ -106,13 +114,23 @@ class Deadlines:
     async def _carry_out(self, table_id: str) -> bool:
         """Carry out what is due at a table, and return whether this replica did it."""
         now = self._tables.clock()
+        has_stakes = False
 
         def decide(table: TableValue) -> Change | None:
-            due_at = table.due_at
+            nonlocal has_stakes
+            has_stakes = table.stakes is not None
+            due_at = table.clock_due_at
             return None if due_at is None or due_at > now - self._tolerance else due_change(table, now)
 
         change = await self._tables.repository.change_unasked(table_id, decide, by_clock=True)
-        if change is None:
-            return False
-        self._metrics.count_due("turn" if change.moves else "confirmation")
-        return True
+        if change is not None:
+            self._metrics.count_due("turn" if change.moves else "confirmation")
+        done = await self._tables.staking.carry_out(table_id) if has_stakes else False
+        return done or change is not None
+
+    async def _carry_out_absence(self, table_id: str, over: float) -> bool:
+        """Make players of a table absent whose time was over, and return whether this replica did it."""
+        is_done = await carry_out_absence(self._tables.repository, table_id, over, self._tables.clock())
+        if is_done:
+            self._metrics.count_due("absence")
+        return is_done

@@ -1,24 +1,23 @@
 """Watching a table: its state once, then every change in order, each once."""
 
 import asyncio
-import math
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from typing import Final
 
 from buraco.v1 import table_service_pb2 as pb
-from buraco_codec.events import ends_match, seat_change
+from buraco_codec.events import absent_seat, ended_substitution, ends_match, seat_change
 from buraco_codec.moves import move_bytes
 from buraco_codec.wire import Fields
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.stores.base import HistoryGone, Subscription
-from buraco_service.tables.changes import verify_seat
+from buraco_service.tables.changes import is_substitute, verify_player_or_substitute
+from buraco_service.tables.chat_feed import ChatFeed
 from buraco_service.tables.entries import Entry, serialise_events
+from buraco_service.tables.presence import OpenStream
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables
-from buraco_service.tables.timing import come_back
 
 UPDATE: Final = Fields(pb.PlayTableResponse)
 """Makes the messages for a watcher. A WatchTableResponse has the same fields as far as it has them."""
@@ -52,12 +51,22 @@ class Feed:
         self._heartbeat = heartbeat
         self._views = views
         self._legal_moves = legal_moves
+        self.wants_presence = False
+        """It is sent who is seen, with the opening and whenever that changes."""
+        self._presence_sent: tuple[int, ...] | None = None
+        self._stream: OpenStream | None = None
+        self._may_be_unseen = False
+        """The table makes players absent who are not seen."""
+        self._is_absent = False
+        """This watcher's seat was made absent although it is there."""
         self._view_sent_at = self._turn_sent_at = 0
         self.seat = None if claims is None else claims.seat
         self.revision = 0
         """The newest revision that was sent."""
         self.is_over = False
         """Nothing can happen at the table any more."""
+        self._is_substitute = False
+        """The watcher is a bot that plays for the seat's absent player."""
         self._verified_at = 0
         """The revision at which the watcher held its seat for certain."""
         self._newest: int | None = None
@@ -66,15 +75,20 @@ class Feed:
         self.opened_at = self._loop.time()
         self._silent_until = self.opened_at + heartbeat
         self._alarm: asyncio.TimerHandle | None = None
+        self.chat: ChatFeed | None = None
+        """The messages, if the watcher wants them."""
 
     async def begin(self, after_revision: int | None) -> list[bytes]:
         """Return the first updates: the state; or, to resume after a revision, only the changes since.
 
         If these are no longer kept, it is HistoryGone and the state. Raise SEAT_NOT_YOURS or TABLE_NOT_FOUND.
         """
-        table = await self._repository.get(self._table_id)
+        table = await self._get_table()
         if self.seat is not None and table.is_absent(self.seat):
-            table = await self._come_back(table, self.seat)
+            self._verify_seat(table)
+            if not self._is_substitute:
+                table = await self._tables.come_back(table, self.seat)
+        await self._open_stream(table)
         if after_revision is None:
             return [self._state_update(table)]
         self._verify_seat(table)
@@ -86,12 +100,13 @@ class Feed:
         self.is_over = self.is_over or table.state is TableState.FINISHED
         return updates
 
-    async def _come_back(self, table: TableValue, seat: int) -> TableValue:
-        """Return the table with the watcher's seat present again: who opens a stream is there."""
+    async def _open_stream(self, table: TableValue) -> None:
+        """Let the watcher be seen, unless it is a bot that plays for an absent player."""
         self._verify_seat(table)
-        now = self._tables.clock()
-        await self._repository.change_unasked(table.id, lambda table: come_back(table, seat, now), by_clock=False)
-        return await self._repository.get(table.id)
+        wake = self._subscription.wake if self.wants_presence else None
+        seat = None if self._is_substitute else self.seat
+        self._may_be_unseen = seat is not None and table.options.absent_after > 0
+        self._stream = await self._tables.presence.open(table, seat, wake)
 
     async def catch_up(self, *, before: int | None = None, woken: bool = False) -> list[bytes]:
         """Return the changes since the last call, in order; those from the revision `before` on are left for later.
@@ -116,7 +131,21 @@ class Feed:
                     break
         except HistoryGone as gone:
             updates += await self._restart(gone.oldest - 1)
+        if self._is_absent and self.seat is not None:
+            # The stream was opened while another replica found the seat's player absent. The return comes as a change.
+            self._is_absent = False
+            await self._tables.come_back(await self._repository.get(self._table_id), self.seat)
         return updates
+
+    def observe_presence(self) -> list[bytes]:
+        """Return who is seen, if the watcher wants to know and was not sent the same before."""
+        if not self.wants_presence:
+            return []
+        seats = self._tables.presence.seats_of(self._table_id)
+        if seats == self._presence_sent:
+            return []
+        self._presence_sent = seats
+        return [UPDATE.presence(pb.Presence(seats=seats).SerializeToString())]
 
     async def observe(self) -> list[bytes]:
         """Return the view and the seat's turn at the newest revision sent, as far as the watcher wants them.
@@ -128,14 +157,15 @@ class Feed:
         wants_turn = self._legal_moves and self._turn_sent_at != revision
         if not wants_view and not wants_turn:
             return []
-        table = await self._repository.get_at_least(self._table_id, revision)
+        table = await self._get_table_at_least(revision)
         if table.deal is None or table.revision != revision:
             return []
         self._verify_seat(table)
         moves = [] if self.seat is None or not wants_turn else table.legal_moves(self.seat)
         if not wants_view and not moves:
             return []
-        view = self._repository.view(table, self.seat, moves if wants_turn else None)
+        present = self._tables.presence.seats_of(self._table_id)
+        view = self._repository.view(table, self.seat, moves if wants_turn else None, present=present)
         assert view is not None, "there is a deal"
         updates: list[bytes] = []
         if wants_view:
@@ -146,6 +176,19 @@ class Feed:
             listed = [_TURN.moves(move_bytes(move)) for move in moves]
             updates.append(UPDATE.turn(b"".join([_TURN.revision(revision), _TURN.view(view), *listed])))
         return updates
+
+    async def read_messages(self) -> list[bytes]:
+        """Return the messages since the last call, as far as the watcher wants and may read them.
+
+        Raise as `check_token` does, and TABLE_NOT_FOUND.
+        """
+        if self.chat is None or not self.chat.is_behind():
+            return []
+        self.check_token()
+        found = await self.chat.read()
+        if found:
+            self._postpone_heartbeat()
+        return [UPDATE.chat(message) for message in found]
 
     def check_token(self) -> None:
         """Raise TokenExpired or TokenInvalid if the watcher's token has expired or its key was removed."""
@@ -176,7 +219,9 @@ class Feed:
         self._subscription.release(self.revision)
 
     def close(self) -> None:
-        """Cancel the timer."""
+        """Cancel the timer, and let the watcher be seen no more."""
+        if self._stream is not None:
+            self._stream.close()
         if self._alarm is not None:
             self._alarm.cancel()
 
@@ -195,6 +240,14 @@ class Feed:
         self.revision = revision
         self.is_over = any(map(ends_match, events))
 
+    async def _get_table(self) -> TableValue:
+        """Return the table as the watcher may see it now."""
+        return await self._repository.get(self._table_id)
+
+    async def _get_table_at_least(self, revision: int) -> TableValue:
+        """Return the table at this revision, or a newer one that the watcher may see."""
+        return await self._repository.get_at_least(self._table_id, revision)
+
     def _ring(self) -> None:
         self._alarm = None
         self._subscription.wake()
@@ -204,13 +257,14 @@ class Feed:
 
     def _verify_seat(self, table: TableValue) -> None:
         if self._claims is not None:
-            verify_seat(table, self._claims)
+            verify_player_or_substitute(table, self._claims)
+            self._is_substitute = is_substitute(table, self._claims)
         self._verified_at = table.revision
 
     async def _restart(self, oldest: int) -> list[bytes]:
         """Return HistoryGone, since history can be resumed only after the revision `oldest`, and the state."""
         gone = pb.HistoryGone(oldest_revision=oldest)
-        state = self._state_update(await self._repository.get(self._table_id))
+        state = self._state_update(await self._get_table())
         return [UPDATE.history_gone(gone.SerializeToString()), state]
 
     async def _oldest(self) -> int:
@@ -226,8 +280,10 @@ class Feed:
         self._postpone_heartbeat()
         self.revision = table.revision
         self.is_over = table.state is TableState.FINISHED
+        if self._may_be_unseen and self.seat is not None:
+            self._is_absent = table.is_absent(self.seat)
         state = _STATE.table(table_to_pb(table).SerializeToString())
-        view = self._repository.view(table, self.seat)
+        view = self._repository.view(table, self.seat, present=self._tables.presence.seats_of(table.id))
         if view is not None:
             state += _STATE.view(view)
         self._view_sent_at = table.revision
@@ -235,79 +291,19 @@ class Feed:
 
     def _events_update(self, entry: Entry) -> bytes:
         if entry.revision > self._verified_at and any(map(self._is_seat_left, entry.events)):
-            raise errors.seat_not_yours("the seat was given back")
+            raise errors.seat_not_yours("the seat was given back, or its player is there again")
         events = entry.redacted(self.seat)
+        if self._may_be_unseen and self.seat in map(absent_seat, events):
+            self._is_absent = True
         self.mark_sent(entry.revision, events)
         return serialise_events(entry.revision, events)
 
     def _is_seat_left(self, event: bytes) -> bool:
-        """Return True if the watcher's seat was given back: from here on its hidden cards are another's."""
+        """Return True if the watcher's seat was given back, or its player is there again in place of the watcher.
+
+        From here on its hidden cards are another's.
+        """
+        if self._is_substitute and ended_substitution(event) == self.seat:
+            return True
         change = seat_change(event)
         return change is not None and change.seat == self.seat and not change.player_name
-
-
-class Feeds:
-    """All watchers of this replica.
-
-    `heartbeat`: seconds of silence after which a watcher gets a heartbeat. `max_age`: seconds after which it is asked,
-    behind the next message, to open its stream anew.
-    """
-
-    def __init__(self, tables: Tables, *, heartbeat: float, max_age: float = math.inf) -> None:
-        self._tables = tables
-        self._heartbeat = heartbeat
-        self._max_age = max_age
-        self._loop = asyncio.get_running_loop()
-        self._open: set[Subscription] = set()
-        self._is_draining = False
-
-    @asynccontextmanager
-    async def open(
-        self, table_id: str, claims: SeatClaims | None, *, views: bool = False, legal_moves: bool = False
-    ) -> AsyncIterator[Feed]:
-        """Open a feed of a table, as seen from the token's seat or by everybody (None).
-
-        `views`, `legal_moves`: whether every change is followed by the view, and by the legal moves if the seat is to
-        move.
-        """
-        async with self._tables.repository.store.subscribe(table_id) as subscription:
-            self._open.add(subscription)
-            self._tables.metrics.add_watch()
-            feed = Feed(
-                self._tables, table_id, claims, subscription, self._heartbeat, views=views, legal_moves=legal_moves
-            )
-            try:
-                yield feed
-            finally:
-                feed.close()
-                self._open.discard(subscription)
-                self._tables.metrics.remove_watch()
-
-    async def follow(self, feed: Feed, after_revision: int | None) -> AsyncGenerator[bytes, None]:
-        """Yield the updates of a feed until nothing can happen any more or the watcher is to reconnect."""
-        for update in await feed.begin(after_revision):
-            yield update
-        for update in await feed.observe():
-            yield update
-        while not feed.is_over:
-            if self.must_reconnect(feed):
-                yield feed.reconnect()
-                return
-            await feed.wait()
-            if feed.is_behind():
-                for update in await feed.catch_up(woken=True):
-                    yield update
-                for update in await feed.observe():
-                    yield update
-            elif feed.is_heartbeat_due():
-                yield feed.heartbeat()
-
-    def must_reconnect(self, feed: Feed) -> bool:
-        """Return True if the watcher is to open its stream anew: the replica drains, or the stream is too old."""
-        return self._is_draining or self._loop.time() - feed.opened_at >= self._max_age
-
-    async def drain(self) -> None:
-        """Ask every watcher to reconnect."""
-        self._is_draining = True
-        for subscription in self._open:
-            subscription.wake()

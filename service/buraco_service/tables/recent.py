@@ -38,7 +38,7 @@ class _Copy:
         self.entries: dict[int, tuple[Entry, int]] = {}
         """By revision, with their sizes; the oldest first."""
         self.entries_size = 0
-        self.views: dict[int | None, bytes] = {}
+        self.views: dict[tuple[int | None, tuple[int, ...]], bytes] = {}
         """Of the table at this revision, by seat; the public one under None."""
         self.views_size = 0
 
@@ -100,16 +100,21 @@ class RecentTables:
             copy.add(entry)
         self._copies.put(table.id, copy, copy.size)
 
-    def view(self, table: TableValue, seat: int | None, make: Callable[[], bytes | None]) -> bytes | None:
-        """Return what `make` makes of the table for a seat (None: the public view), made once while it is cached."""
+    def view(
+        self, table: TableValue, seat: int | None, present: tuple[int, ...], make: Callable[[], bytes | None]
+    ) -> bytes | None:
+        """Return what `make` makes of the table for a seat (None: the public view), made once while it is cached.
+
+        `present` are the seats at which a player is seen, which the view shows, too.
+        """
         copy = self._find(table.id)
         if copy is None or copy.table is not table:
             return make()
-        view = copy.views.get(seat)
+        view = copy.views.get((seat, present))
         if view is None:
             view = make()
             if view is not None:
-                copy.views[seat] = view
+                copy.views[seat, present] = view
                 copy.views_size += _VIEW_SIZE + len(view)
                 self._copies.put(table.id, copy, copy.size)
         return view

@@ -24,14 +24,18 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.tables import earlier
-from buraco_service.tables.changes import Change, verify_seat
+from buraco_service.tables.changes import Change, verify_player_or_substitute
 from buraco_service.tables.counting import count_change
 from buraco_service.tables.entries import Entry, make_entry, parse_entry, serialise_entry
 from buraco_service.tables.idempotency import Request
+from buraco_service.tables.labels import changed_labels, labels_of
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import make_record
-from buraco_service.tables.state import TableState, TableValue
+from buraco_service.tables.returning import end_absence, first_leases
+from buraco_service.tables.stakes import keep_stakes
+from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import parse_table, serialise_table
+from buraco_service.tables.substitutes import settle_substitutes
 from buraco_service.tables.timing import keep_time
 from buraco_service.tables.views import table_view_bytes
 
@@ -86,23 +90,23 @@ class TableRepository:
             except TableNotFound:
                 raise self._not_found(table_id) from None
 
-    def view(self, table: TableValue, seat: int | None, moves: Sequence[Move] | None = None) -> bytes | None:
+    def view(
+        self,
+        table: TableValue,
+        seat: int | None,
+        moves: Sequence[Move] | None = None,
+        *,
+        present: tuple[int, ...] = (),
+    ) -> bytes | None:
         """Return what `table_view_bytes` does now, made once for all who ask while the table is cached.
 
         At a timed table it is made for each, because the time that is left is part of it.
         """
 
         def make() -> bytes | None:
-            return table_view_bytes(table, seat, self._recent.clock(), moves)
+            return table_view_bytes(table, seat, self._recent.clock(), moves, present)
 
-        return self._recent.view(table, seat, make) if table.timing is None else make()
-
-    async def list_tables(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
-        """Return the first `limit` tables, in one state or any, whose id sorts behind `after`."""
-        status = None if state is None else state.status
-        return [
-            parse_table(stored.state, stored.revision) for stored in await self.store.list_tables(status, limit, after)
-        ]
+        return self._recent.view(table, seat, present, make) if table.timing is None else make()
 
     def recent_entries(self, table_id: str, after_revision: int) -> list[Entry]:
         """Return the cached changes that follow a revision without a gap; perhaps none."""
@@ -143,6 +147,7 @@ class TableRepository:
                 request_id=None if request is None else request.id,
                 answer=answer if request is None else request.bind(answer),
                 owner=owner,
+                labels=labels_of(table),
             )
         )
         self._recent.put(table, len(state), Entry(table.revision))
@@ -226,8 +231,16 @@ class TableRepository:
         by_clock: bool = False,
     ) -> Accepted:
         """Commit a change. Without a request the answer is not stored."""
+        if table.options.absent_after and not by_clock and not change.by_substitute:
+            change = end_absence(change)
         if table.options.is_timed:
             change = keep_time(table, change, by_clock=by_clock)
+        if table.stakes is not None:
+            change = keep_stakes(table, change)
+        if table.options.absent_after and (leases := first_leases(table, change.table)):
+            await self.store.renew_presence(leases)
+        if table.options.substitute_level:
+            change = settle_substitutes(change, by_clock=by_clock)
         entry, after = make_entry(change), change.table
         state, log_entry, content = serialise_table(after), serialise_entry(entry, change), answer(change, entry)
         records: tuple[tuple[int, bytes], ...] = ()
@@ -235,8 +248,9 @@ class TableRepository:
         if change.ended is not None:
             record = await make_record(self.store, table, log_entry, change.ended)
             records = ((record.deal_number, record.SerializeToString()),)
-            # A finished deal can still be watched from its beginning; what came before it only as its record.
-            keep_log_after = table.deal_revision - 1
+            # A finished deal can still be watched from its beginning; what came before it only as its record. What
+            # spectators see later is read from the log.
+            keep_log_after = None if table.options.spectator_delay else table.deal_revision - 1
         await self.store.commit(
             Commit(
                 table_id=table.id,
@@ -250,6 +264,7 @@ class TableRepository:
                 records=records,
                 keep_log_after=keep_log_after,
                 due_at=after.due_at,
+                labels=changed_labels(table, after),
             )
         )
         self._recent.put(after, len(state), entry)
@@ -264,7 +279,7 @@ class TableRepository:
         if answer is None:
             table = await self.get(table_id)
             if claims is not None:
-                verify_seat(table, claims)
+                verify_player_or_substitute(table, claims)
             raise errors.request_id_reused()
         return Accepted(answer)
 

@@ -6,31 +6,65 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from buraco.v1 import table_pb2
 from buraco_codec.scores import score_to_pb
 from buraco_rules import score_deal
-from buraco_service.tables.state import NO_OPTIONS, SeatTiming, TableOptions, TableValue, Timing
+from buraco_service.tables.state import (
+    NO_OPTIONS,
+    ChatMode,
+    SeatTiming,
+    SpectatorPolicy,
+    TableAccess,
+    TableOptions,
+    TableValue,
+    Timing,
+)
 
 
 def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
     """Return options as a message; None if nothing was chosen."""
     if options == NO_OPTIONS:
         return None
-    message = table_pb2.TableOptions(absent_after_turns=options.absent_after_turns)
+    message = table_pb2.TableOptions(
+        absent_after_turns=options.absent_after_turns,
+        player_ids=options.player_ids,
+        bots=[table_pb2.BotSeat(seat=seat, level=level) for seat, level in enumerate(options.bot_levels) if level],
+        substitute_level=options.substitute_level,
+    )
+    if options.access is not TableAccess.PUBLIC:
+        message.access = table_pb2.TableAccess.ValueType(options.access)
     if options.turn_time:
         message.turn_time.CopyFrom(to_duration(options.turn_time))
-        message.absence = table_pb2.ABSENCE_POLICY_WAIT
+    if options.absent_after:
+        message.absent_after.CopyFrom(to_duration(options.absent_after))
+    if options.turn_time or options.absent_after:
+        message.absence = table_pb2.ABSENCE_POLICY_BOT if options.substitute_level else table_pb2.ABSENCE_POLICY_WAIT
     if options.reserve_time:
         message.reserve_time.CopyFrom(to_duration(options.reserve_time))
     if options.confirmation_time:
         message.confirmation_time.CopyFrom(to_duration(options.confirmation_time))
+    if options.spectators is not SpectatorPolicy.ALLOWED:
+        message.spectators = table_pb2.SpectatorPolicy.ValueType(options.spectators)
+    if options.spectator_delay:
+        message.spectator_delay.CopyFrom(to_duration(options.spectator_delay))
+    if options.chat is not ChatMode.ALL:
+        message.chat = table_pb2.ChatMode.ValueType(options.chat)
     return message
 
 
-def options_from_pb(message: table_pb2.TableOptions) -> TableOptions:
-    """Return the options of a stored message."""
+def options_from_pb(message: table_pb2.TableOptions, seats: int) -> TableOptions:
+    """Return the options of a stored message, of a table with so many seats."""
+    levels = {bot.seat: bot.level for bot in message.bots}
     return TableOptions(
         turn_time=_seconds(message.turn_time),
         reserve_time=_seconds(message.reserve_time),
         confirmation_time=_seconds(message.confirmation_time),
         absent_after_turns=message.absent_after_turns,
+        access=TableAccess(message.access or TableAccess.PUBLIC),
+        player_ids=tuple(message.player_ids),
+        spectators=SpectatorPolicy(message.spectators or SpectatorPolicy.ALLOWED),
+        spectator_delay=_seconds(message.spectator_delay),
+        chat=ChatMode(message.chat or ChatMode.ALL),
+        absent_after=_seconds(message.absent_after),
+        bot_levels=tuple([levels.get(seat, "") for seat in range(seats)]) if levels else (),
+        substitute_level=message.substitute_level,
     )
 
 
@@ -60,11 +94,11 @@ def put_timing(table: TableValue, message: table_pb2.Table) -> None:
     options = options_to_pb(table.options)
     if options is not None:
         message.options.CopyFrom(options)
-    timing, deal, due_at = table.timing, table.deal, table.due_at
+        for seat in message.seats:
+            seat.absent = table.is_absent(seat.seat)
+    timing, deal, due_at = table.timing, table.deal, table.clock_due_at
     if timing is None or deal is None:
         return
-    for seat in message.seats:
-        seat.absent = table.is_absent(seat.seat)
     expires_at = message.turn_expires_at
     if deal.ending:
         awaiting = message.awaiting_confirmation

@@ -1,7 +1,8 @@
 """Clocks and the confirmation of scores: pure functions from a table to what time makes of it.
 
-A table says itself when something is due (`TableValue.due_at`), and its store lists it by that time. Whoever finds it
-there decides by `due_change` and commits by compare-and-swap: however many replicas look, it happens once.
+A table says itself when its clock has something to do (`TableValue.clock_due_at`), and its store lists it by the time
+when anything is due. Whoever finds it there decides by `due_change` and commits by compare-and-swap: however many
+replicas look, it happens once.
 """
 
 from buraco_rules import Deal
@@ -39,7 +40,7 @@ def come_back(table: TableValue, seat: int, now: float) -> Change | None:
 
 def due_change(table: TableValue, now: float) -> Change | None:
     """Return what the clock does at a table now: it finishes the turn, or deals on. None if nothing is due."""
-    deal, due_at = table.deal, table.due_at
+    deal, due_at = table.deal, table.clock_due_at
     if deal is None or due_at is None or due_at > now:
         return None
     seat = deal.seat_to_move
@@ -51,7 +52,18 @@ def due_change(table: TableValue, now: float) -> Change | None:
     assert timing is not None, "or nothing would be due"
     missed = timing.seats[seat]._replace(missed_turns=timing.seats[seat].missed_turns + 1)
     after = played.table._replace(timing=_with_seat(timing, seat, missed))
+    if _is_dead_bot(after, seat, missed):
+        freed = changes.leave(after, seat, now)
+        timing = _with_seat(timing, seat, missed._replace(missed_turns=0))
+        after = after._replace(seats=freed.table.seats, offers=freed.table.offers, timing=timing)
+        return played._replace(table=after, events=[TurnTimedOut(seat, absent=False), *played.events, *freed.events])
     return played._replace(table=after, events=[TurnTimedOut(seat, after.is_absent(seat)), *played.events])
+
+
+def _is_dead_bot(table: TableValue, seat: int, timing: SeatTiming) -> bool:
+    """Return True if the clock has finished so many turns of a bot in its seat that another one is to have it."""
+    holds = bool(table.bot_level(seat)) and bool(table.seats[seat].token_id) and table.state is TableState.PLAYING
+    return holds and timing.missed_turns >= table.options.absent_after_turns
 
 
 def keep_time(before: TableValue, change: Change, *, by_clock: bool) -> Change:
@@ -68,7 +80,7 @@ def keep_time(before: TableValue, change: Change, *, by_clock: bool) -> Change:
     if timing is None or old is None:
         fresh = SeatTiming(after.options.reserve_time)
         return _with_timing(change, Timing(after.updated_at, (fresh,) * len(after.seats)))
-    if not by_clock:
+    if not by_clock and not change.by_substitute:
         own = timing.seats[change.seat]
         stays = before.seats[change.seat].token_id == after.seats[change.seat].token_id
         timing = _with_seat(timing, change.seat, own._replace(missed_turns=0, confirmed=own.confirmed and stays))
@@ -94,8 +106,15 @@ def _begin_turn(after: TableValue, timing: Timing, ended: Deal) -> Timing:
 
 
 def _is_confirmed(table: TableValue, timing: Timing) -> bool:
-    """Return True if all players at the table have confirmed the score, and there are any."""
-    confirmed = [timing.seats[number].confirmed for number, seat in enumerate(table.seats) if seat.token_id]
+    """Return True if all players at the table have confirmed the score, and there are any.
+
+    Bots are not waited for, nor players for whom one plays.
+    """
+    confirmed = [
+        timing.seats[number].confirmed
+        for number, seat in enumerate(table.seats)
+        if seat.token_id and not seat.substitute_token_id and not table.bot_level(number)
+    ]
     return bool(confirmed) and all(confirmed)
 
 

@@ -621,7 +621,9 @@ Global___SeatAbsent: _TypeAlias = SeatAbsent  # noqa: Y015
 
 @_typing.final
 class SubstituteJoined(_message.Message):
-    """A bot plays for the absent player of a seat from now on, until SeatReturned or SubstituteLeft."""
+    """A bot plays for the absent player of a seat from now on, until SeatReturned or SubstituteLeft, or until the player leaves the
+    seat (SeatChanged).
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -645,7 +647,9 @@ Global___SubstituteJoined: _TypeAlias = SubstituteJoined  # noqa: Y015
 
 @_typing.final
 class SubstituteLeft(_message.Message):
-    """The bot that played for an absent player has left, and the player is still absent."""
+    """The bot that played for an absent player plays no more, and the player is still absent: it has left, the clock had to finish its
+    turn, or no player is there any more.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -735,7 +739,9 @@ Global___ScoreConfirmed: _TypeAlias = ScoreConfirmed  # noqa: Y015
 
 @_typing.final
 class SeatReturned(_message.Message):
-    """The player of an absent seat is there again."""
+    """The player of an absent seat is there again. Where a bot played for the player, its token is void from here on. A player who comes
+    back by a move, and for whom no bot played, is told by the move alone.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

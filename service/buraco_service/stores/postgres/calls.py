@@ -120,9 +120,10 @@ async def due(db: Connection, now: float, limit: int) -> list[str]:
 async def create(db: Connection, table: NewTable) -> None:
     """Write a new table with revision 1. Raise AlreadyAnswered for a repeated request, TableExists."""
     row = await db.fetchrow(
-        "SELECT outcome, first_table, first_answer FROM buraco.create_table_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        "SELECT outcome, first_table, first_answer FROM"
+        " buraco.create_labelled_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         *(table.table_id, table.state, table.status, table.now, hour_of(table.now)),
-        *(table.entry, table.request_id, table.answer, table.owner, table.due_at),
+        *(table.entry, table.request_id, table.answer, table.owner, table.due_at, list(table.labels)),
     )
     assert row is not None
     outcome, first_table, first_answer = row

@@ -26,6 +26,7 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.stores.limits import MAX_NUMBER, hour_of
+from buraco_service.stores.postgres.labels import COMMIT_LABELLED, label_columns
 from buraco_service.stores.postgres.pool import Work
 
 MAX_COMMITS = 128
@@ -52,9 +53,12 @@ class CommitBatch(Work):
         """Write the commits in one transaction; give each its revision, or the StoreError that it met."""
         # In the same order everywhere, so that two batches cannot wait for each other. Commits of a table keep theirs.
         self.commits.sort(key=lambda pair: pair[0].table_id)
-        rows = await connection.fetch(
-            _COMMIT, *_columns([commit for commit, _ in self.commits]), PRUNE_STEP, MAX_NUMBER
-        )
+        commits = [commit for commit, _ in self.commits]
+        arguments = (*_columns(commits), PRUNE_STEP, MAX_NUMBER)
+        if all([commit.labels is None for commit in commits]):
+            rows = await connection.fetch(_COMMIT, *arguments)
+        else:
+            rows = await connection.fetch(COMMIT_LABELLED, *arguments, *label_columns(commits))
         for (commit, future), row in zip(self.commits, rows, strict=True):
             error = _error_in(commit, row)
             # The caller goes on before any subscriber: the copy it caches spares the others a read.

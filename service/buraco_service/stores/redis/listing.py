@@ -36,16 +36,45 @@ class Listing:
 
     async def page(self, status: str, limit: int, after: str) -> list[StoredTable]:
         """Return the first `limit` tables of a status (empty: of all) after an id (empty: from the start), by id."""
+
+        def is_wanted(stored: StoredTable, labels: bytes | None) -> bool:
+            return status in {"", stored.status}
+
+        return await self._page(self._keys.names, status, limit, after, is_wanted)
+
+    async def labelled(self, label: str, limit: int, after: str) -> list[StoredTable]:
+        """Return the first `limit` tables with a label after an id (empty: from the start), by id."""
+        wanted = label.encode()
+
+        def is_wanted(stored: StoredTable, labels: bytes | None) -> bool:
+            return wanted in (labels or b"").split(b"\n")
+
+        return await self._page(self._keys.labelled, label, limit, after, is_wanted)
+
+    async def _page(
+        self,
+        index: Callable[[int], bytes],
+        prefix: str,
+        limit: int,
+        after: str,
+        is_wanted: Callable[[StoredTable, bytes | None], bool],
+    ) -> list[StoredTable]:
+        """Return the first `limit` wanted tables that an index has under a prefix, after an id, by id.
+
+        Since its name was read, a table may have been removed or have changed: `is_wanted` is asked about each, with
+        its labels.
+        """
         found: list[StoredTable] = []
         while len(found) < limit:
-            names = await self._first_names(status, min(limit - len(found), _LOAD_SIZE), after)
+            names = await self._first_names(index, prefix, min(limit - len(found), _LOAD_SIZE), after)
             if not names:
                 break
             tables = [self._keys.of_table(name) for name in names]
-            answers = await self._nodes.call_many([(keys.bucket, ("HMGET", keys.table, *_FIELDS)) for keys in tables])
-            loaded = map(_stored, names, answers)
-            # Since its name was read, a table may have been removed or have got another status.
-            found += [stored for stored in loaded if stored is not None and status in {"", stored.status}]
+            calls = [(keys.bucket, ("HMGET", keys.table, *_FIELDS, "labels")) for keys in tables]
+            for name, (*fields, labels) in zip(names, await self._nodes.call_many(calls), strict=True):
+                stored = _stored(name, fields)
+                if stored is not None and is_wanted(stored, labels):
+                    found.append(stored)
             after = names[-1]
         return found
 
@@ -82,8 +111,8 @@ class Listing:
         )
         return sum(counts)
 
-    async def _first_names(self, status: str, limit: int, after: str) -> list[str]:
-        """Return the first `limit` ids after `after` in the indexes of all buckets."""
+    async def _first_names(self, index: Callable[[int], bytes], prefix: str, limit: int, after: str) -> list[str]:
+        """Return the first `limit` ids after `after` that an index of all buckets has under a prefix."""
         found: list[bytes] = []
         positions = {bucket: _Position(after.encode(), ended=False) for bucket in range(BUCKETS)}
         chunk = limit // BUCKETS * 2 + 4
@@ -98,17 +127,18 @@ class Listing:
             if not unread:
                 return [name.decode() for name in found[:limit]]
             answers = await self._nodes.call_many(
-                [(bucket, self._names_query(bucket, status, positions[bucket].after, chunk)) for bucket in unread]
+                [(bucket, _names_query(index(bucket), prefix, positions[bucket].after, chunk)) for bucket in unread]
             )
             for bucket, members in zip(unread, answers, strict=True):
                 names = [member.partition(b"\0")[2] for member in members]
                 found += names
                 positions[bucket] = _Position(names[-1] if names else b"", ended=len(names) < chunk)
 
-    def _names_query(self, bucket: int, status: str, after: bytes, count: int) -> tuple[str | bytes | int, ...]:
-        """Return the command for the bucket's next names of a status."""
-        first, end = f"({status}\0".encode() + after, f"({status}\1".encode()
-        return ("ZRANGE", self._keys.names(bucket), first, end, "BYLEX", "LIMIT", 0, count)
+
+def _names_query(index: bytes, prefix: str, after: bytes, count: int) -> tuple[str | bytes | int, ...]:
+    """Return the command for the next names that a bucket's index has under a prefix."""
+    first, end = f"({prefix}\0".encode() + after, f"({prefix}\1".encode()
+    return ("ZRANGE", index, first, end, "BYLEX", "LIMIT", 0, count)
 
 
 def _stored(table_id: str, answer: Sequence[Any]) -> StoredTable | None:

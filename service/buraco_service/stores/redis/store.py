@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from buraco_service.stores import limits
 from buraco_service.stores.base import (
@@ -17,6 +17,7 @@ from buraco_service.stores.base import (
     AlreadyAnswered,
     Commit,
     HistoryGone,
+    Lease,
     LogEntry,
     NewTable,
     RevisionConflict,
@@ -27,12 +28,15 @@ from buraco_service.stores.base import (
     TableExists,
     TableNotFound,
 )
+from buraco_service.stores.messages import NewMessage, StoredMessage
 from buraco_service.stores.notify import Subscriptions, TableSubscription
-from buraco_service.stores.redis import scripts
+from buraco_service.stores.redis import messages, scripts
 from buraco_service.stores.redis.checks import check_safety, check_schema
 from buraco_service.stores.redis.keys import Keys, TableKeys, bucket_of
+from buraco_service.stores.redis.ledger import RedisLedger
 from buraco_service.stores.redis.listing import Listing
 from buraco_service.stores.redis.nodes import Nodes
+from buraco_service.stores.redis.presence import Leases
 from buraco_service.stores.redis.url import Place
 from buraco_service.stores.redis.watch import TableChanges
 
@@ -44,8 +48,10 @@ class RedisStore:
         self._nodes = nodes
         self._keys = keys
         self._listing = Listing(nodes, keys)
+        self.ledger = RedisLedger(nodes, keys, self._call)
+        self._leases = Leases(nodes, keys)
         self._subscriptions = Subscriptions()
-        self._changes = TableChanges(nodes, keys, self._subscriptions.notify)
+        self._changes = TableChanges(nodes, keys, self._subscriptions.notify, self._subscriptions.notify_message)
         self._subscriptions.on_first = self._changes.watch
         self._subscriptions.on_last = self._changes.unwatch
         self._calls_under_way = 0
@@ -84,6 +90,7 @@ class RedisStore:
                 keys.all,
                 *(table.table_id, table.request_id or "", table.state, table.status, repr(table.now)),
                 *(table.entry, table.answer, keys.channel, table.owner or "", _due(table)),
+                *table.labels,
             )
         if outcome == b"remembered":
             raise AlreadyAnswered(table.table_id, _parse_answer(first[0]))
@@ -144,7 +151,7 @@ class RedisStore:
                 commit.answer,
                 drop_log_until,
                 keys.channel,
-                *(KEPT_ANSWERS, PRUNE_STEP, limits.SECONDS_PER_HOUR, limits.MAX_NUMBER, _due(commit)),
+                *(KEPT_ANSWERS, PRUNE_STEP, limits.SECONDS_PER_HOUR, limits.MAX_NUMBER, _due(commit), _labels(commit)),
                 *[word for record in commit.records for word in record],
             )
         if isinstance(answer, int):
@@ -209,6 +216,12 @@ class RedisStore:
         with self._call():
             return await self._listing.page(status or "", limit, after or "")
 
+    async def list_labelled(self, label: str, limit: int, after: str | None) -> list[StoredTable]:
+        """Return the first `limit` tables with a label after an id (None: from the start), by id."""
+        limits.validate_labelled(label, limit, after)
+        with self._call():
+            return await self._listing.labelled(label, limit, after or "")
+
     async def due(self, now: float, limit: int) -> list[str]:
         """See `Store.due`."""
         limits.validate_due(now, limit)
@@ -220,6 +233,29 @@ class RedisStore:
             for name in gone:  # replicas that know of no due times remove tables, too
                 await self._remove(name, 0.0)
             return [name for name in found if name not in gone]
+
+    async def renew_presence(self, leases: Sequence[Lease]) -> None:
+        """See `Store.renew_presence`."""
+        limits.validate_leases(leases)
+        with self._call():
+            await self._leases.renew(leases)
+
+    async def presence(self, table_ids: Sequence[str]) -> list[Lease]:
+        """See `Store.presence`."""
+        with self._call():
+            return await self._leases.find(table_ids)
+
+    async def lapsed(self, now: float, limit: int) -> list[str]:
+        """See `Store.lapsed`."""
+        limits.validate_due(now, limit)
+        with self._call():
+            return await self._leases.lapsed(now, limit)
+
+    async def end_presence(self, table_id: str, now: float) -> None:
+        """See `Store.end_presence`."""
+        limits.validate_end_presence(table_id, now)
+        with self._call():
+            await self._leases.end(table_id, now)
 
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""
@@ -233,9 +269,21 @@ class RedisStore:
                 removed += sum(await asyncio.gather(*[self._remove(name, updated_before) for name in oldest]))
         return removed
 
-    def subscribe(self, table_id: str) -> TableSubscription:
-        """Return a subscription to changes of this table, which need not exist."""
-        return self._subscriptions.subscribe(table_id)
+    async def append_message(self, message: NewMessage) -> int:
+        """Append a message and return its number. Raise TableNotFound, MessageKnown or TooManyMessages."""
+        limits.validate_message(message)
+        with self._call():
+            return await messages.append_message(self._nodes, self._keys.of_table(message.table_id), message)
+
+    async def read_messages(self, table_id: str, after: int, limit: int) -> list[StoredMessage]:
+        """Return the first `limit` messages of the table after a number, in order. Raise TableNotFound."""
+        limits.validate_page(table_id, limit)
+        with self._call():
+            return await messages.read_messages(self._nodes, self._keys.of_table(table_id), table_id, after, limit)
+
+    def subscribe(self, table_id: str, *, messages: bool = False) -> TableSubscription:
+        """Return a subscription to changes of this table, which need not exist, and to its messages."""
+        return self._subscriptions.subscribe(table_id, messages=messages)
 
     async def ping(self) -> None:
         """Raise StoreError unless every node that owns tables would take a write. Nothing is written."""
@@ -257,8 +305,11 @@ class RedisStore:
     async def _remove(self, table_id: str, updated_before: float) -> bool:
         keys = self._keys.of_table(table_id)
         request_id = await self._nodes.run_script(
-            keys.bucket, scripts.REMOVE, keys.all, table_id, repr(updated_before), keys.channel
+            *(keys.bucket, scripts.REMOVE, (*keys.all, keys.messages)),
+            *(table_id, repr(updated_before), keys.channel),
         )
+        if request_id is not None:
+            await self._leases.drop(table_id)  # should this fail, they end by themselves
         if request_id:
             # Should this fail, the claim is of no effect without its table.
             await self._nodes.call(bucket_of(request_id.decode()), "UNLINK", self._keys.claim(request_id.decode()))
@@ -298,6 +349,11 @@ class RedisStore:
 def _due(write: NewTable | Commit) -> str:
     """Return the time at which something is due as the scripts take it."""
     return "" if write.due_at is None else repr(write.due_at)
+
+
+def _labels(commit: Commit) -> str:
+    """Return the labels as the script takes them."""
+    return "\n" if commit.labels is None else "\n".join(commit.labels)
 
 
 def _commit_error(table_id: str, answer: list[bytes]) -> StoreError:

@@ -20,6 +20,7 @@ from buraco_service.stores.base import (
     TableNotFound,
 )
 from buraco_service.stores.limits import MAX_NUMBER, hour_of
+from buraco_service.stores.sqlite.labels import replace_labels
 from buraco_service.stores.sqlite.reads import find_create
 from buraco_service.stores.sqlite.schema import log_key
 
@@ -51,6 +52,8 @@ def create(db: sqlite3.Connection, table: NewTable) -> None:
     db.execute("INSERT INTO log VALUES (?, ?)", (log_key(number, 1), table.entry))
     if table.request_id is not None:
         db.execute("INSERT INTO requests VALUES (?, ?, 1, ?)", (number, table.request_id, table.answer))
+    if table.labels:
+        replace_labels(db, number, table.table_id, table.labels)
 
 
 def commit(db: sqlite3.Connection, change: Commit) -> int:
@@ -87,6 +90,8 @@ def commit(db: sqlite3.Connection, change: Commit) -> int:
         )
     if change.due_at != due_at:
         db.execute("UPDATE tables SET due_at = ? WHERE number = ?", (change.due_at, number))
+    if change.labels is not None:
+        replace_labels(db, number, change.table_id, change.labels)
     for deal, payload in change.records:
         db.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?)", (number, deal, payload))
     if change.keep_log_after is not None:
@@ -101,10 +106,12 @@ def commit(db: sqlite3.Connection, change: Commit) -> int:
 def expire(db: sqlite3.Connection, updated_before: float, limit: int) -> list[str]:
     """Remove up to `limit` tables not written since `updated_before`, and return their ids.
 
-    Those untouched longest, to the hour, go first, each with its log, records and answers.
+    Tables for which something is due are spared. Those untouched longest, to the hour, go first, each with its log,
+    records and answers.
     """
     rows = db.execute(
-        "SELECT number, table_id FROM tables WHERE hour <= ? AND updated_at < ? ORDER BY hour LIMIT ?",
+        "SELECT number, table_id FROM tables WHERE hour <= ? AND updated_at < ? AND due_at IS NULL"
+        " ORDER BY hour LIMIT ?",
         (hour_of(updated_before), updated_before, limit),
     ).fetchall()
     for number, _ in rows:

@@ -1,9 +1,9 @@
 #!lua
 -- Write the next revision of a table. Everything is decided before the first write.
--- KEYS: table, log, requests, order, names, ages, owned, records, due (see keys.py).
+-- KEYS: table, log, requests, order, names, ages, owned, records, due, labelled (see keys.py).
 -- ARGV: table id, expected revision, request id or '', state, status, now, entry, answer,
 --       last revision whose log entry may be dropped, channel, answers kept, prune step, seconds per hour,
---       highest revision, due time or '', then deal and payload in turn.
+--       highest revision, due time or '', labels in lines or '\n' to keep them, then deal and payload in turn.
 local found = redis.call('HMGET', KEYS[1], 'revision', 'status', 'updated', 'start', 'owner', 'due')
 if not found[1] then
     return {'missing'}
@@ -52,7 +52,16 @@ if (found[6] or '') ~= ARGV[15] then
         redis.call('ZADD', KEYS[9], ARGV[15], ARGV[1])
     end
 end
-for i = 16, #ARGV, 2 do
+if ARGV[16] ~= '\n' then
+    for label in string.gmatch(redis.call('HGET', KEYS[1], 'labels') or '', '[^\n]+') do
+        redis.call('ZREM', KEYS[10], label .. '\0' .. ARGV[1])
+    end
+    for label in string.gmatch(ARGV[16], '[^\n]+') do
+        redis.call('ZADD', KEYS[10], 0, label .. '\0' .. ARGV[1])
+    end
+    redis.call('HSET', KEYS[1], 'labels', ARGV[16])
+end
+for i = 17, #ARGV, 2 do
     redis.call('HSET', KEYS[8], ARGV[i], ARGV[i + 1])
 end
 

@@ -1,7 +1,8 @@
 #!lua
 -- Write a table with revision 1, unless there is one.
--- KEYS: table, log, requests, order, names, ages, owned, records, due (see keys.py).
--- ARGV: table id, request id or '', state, status, now, entry, answer, channel, owner or '', due time or ''.
+-- KEYS: table, log, requests, order, names, ages, owned, records, due, labelled (see keys.py).
+-- ARGV: table id, request id or '', state, status, now, entry, answer, channel, owner or '', due time or '',
+--       then labels.
 if redis.call('EXISTS', KEYS[1]) == 1 then
     local first = redis.call('HGET', KEYS[3], ARGV[2])
     if first and string.sub(first, 1, 2) == '1:' then
@@ -25,6 +26,12 @@ end
 if ARGV[10] ~= '' then
     redis.call('HSET', KEYS[1], 'due', ARGV[10])
     redis.call('ZADD', KEYS[9], ARGV[10], ARGV[1])
+end
+if #ARGV > 10 then
+    for i = 11, #ARGV do
+        redis.call('ZADD', KEYS[10], 0, ARGV[i] .. '\0' .. ARGV[1])
+    end
+    redis.call('HSET', KEYS[1], 'labels', table.concat(ARGV, '\n', 11))
 end
 redis.call('SPUBLISH', ARGV[8], 1)
 return {'created'}
