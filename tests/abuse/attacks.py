@@ -161,7 +161,7 @@ async def web_half_bodies(target: Target, seconds: float) -> None:
         await stream[0].read()
 
     head = _WEB_CALL + f"content-length: {size}\r\n\r\n".encode()
-    await _again_and_again_over_web(target, seconds, head, send, connections=300)
+    await _again_and_again_over_web(target, seconds, head, send, connections=160)
 
 
 async def web_bombs(target: Target, seconds: float) -> None:
@@ -216,12 +216,12 @@ async def _again_and_again_over_web(
     target: Target, seconds: float, head: bytes, send: Callable[[Stream], Awaitable[None]], connections: int
 ) -> None:
     """The same over HTTP/1.1: each connection begins with the head of a request."""
+    tls = None if target.tls is None else _http1(target.tls)
 
     async def one() -> None:
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         host, _, port = target.web_address.rpartition(":")
-        tls = None if target.tls is None else _http1(target.tls)
         while loop.time() < until:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout_at(until):
@@ -240,7 +240,7 @@ async def _again_and_again_over_web(
 
 def _http1(tls: ssl.SSLContext) -> ssl.SSLContext:
     """Return a context that asks for no HTTP/2, and trusts the same."""
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for authority in tls.get_ca_certs(binary_form=True):
         context.load_verify_locations(cadata=authority)
     return context

@@ -69,6 +69,8 @@ class WebContext(grpc.aio.ServicerContext[Any, Any]):
         self._trailing: tuple[tuple[str, str | bytes], ...] = ()
         self._answer: MutableMapping[str, str] = {}
         self._due = math.inf
+        self.aborted: BaseException | None = None
+        """What `abort` has raised."""
         self.messages = Handover()
         """What the handler of a stream writes."""
 
@@ -98,7 +100,8 @@ class WebContext(grpc.aio.ServicerContext[Any, Any]):
         name = code.name
         found = next((value for key, value in self._trailing if key == errors.DETAILS_KEY), b"")
         assert isinstance(found, bytes), "the details are serialised"
-        raise Aborted(_CODES.get(name) or Code(name.lower()), details, _details(found))
+        self.aborted = Aborted(_CODES.get(name) or Code(name.lower()), details, _details(found))
+        raise self.aborted
 
     async def abort_with_status(self, status: Any) -> Never:
         """End the call with a status given as one."""
