@@ -25,7 +25,7 @@ from buraco_service.observing.current_call import current_call
 from buraco_service.serving.calls import Calls
 from buraco_service.serving.methods import Handler, Metadata
 from buraco_service.serving.web.asgi import Headers, Message, Receive, Scope, Send
-from buraco_service.serving.web.context import WebContext
+from buraco_service.serving.web.context import Handover, WebContext
 from buraco_service.serving.web.formats import Format, Types
 
 # The headers that connectrpc reads, and their forms. It is not asked to compress answers: most are small.
@@ -143,7 +143,7 @@ class WebCall:
         """Yield the responses of a stream."""
         handle: Any = self._handler.unary_stream
         write: Any = self._handler.response_serializer
-        messages = self.context.messages
+        self.context.messages = messages = Handover()
         answering = asyncio.create_task(handle(self._read(sent), self.context))
         answering.add_done_callback(lambda _: messages.close())
         try:

@@ -71,8 +71,8 @@ class WebContext(grpc.aio.ServicerContext[Any, Any]):
         self._due = math.inf
         self.aborted: BaseException | None = None
         """What `abort` has raised."""
-        self.messages = Handover()
-        """What the handler of a stream writes."""
+        self.messages: Handover | None = None
+        """Takes what the handler of a stream writes."""
 
     def begin(self, answer: MutableMapping[str, str], timeout: float | None) -> None:
         """Note where the protocol takes trailing metadata from, and how many seconds the caller waits."""
@@ -86,6 +86,7 @@ class WebContext(grpc.aio.ServicerContext[Any, Any]):
 
     async def write(self, message: Any) -> None:
         """Send a message of a stream, as soon as the one before is on its way."""
+        assert self.messages is not None, "only streams are written to"
         await self.messages.put(message)
 
     async def abort(
