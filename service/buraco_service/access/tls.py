@@ -32,13 +32,10 @@ class TlsFiles:
 
         grpc would find that out at the first handshake, and would not say why.
         """
-        return self._read()[0]
+        return self.read_both()[0]
 
-    def make_context(self) -> ssl.SSLContext:
-        """Return the certificate as asyncio takes it. Raise TlsError."""
-        return self._read()[1]
-
-    def _read(self) -> tuple[Any, ssl.SSLContext]:
+    def read_both(self) -> tuple[Any, ssl.SSLContext]:
+        """Return the certificate as grpc takes it, and as asyncio does. Raise TlsError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
             # Nobody is there to type a passphrase.
@@ -64,22 +61,22 @@ class TlsFiles:
 
 
 class ServerTls:
-    """The credentials of a server. Connections made after a `reload` get the new certificate. Raise TlsError."""
+    """The credentials of a server, for grpc and (`context`) for asyncio, which has to ask for them again.
+
+    Connections made after a `reload` get the new certificate. Raise TlsError.
+    """
 
     def __init__(self, files: TlsFiles) -> None:
         self.files = files
-        self.on_reload: Callable[[], None] | None = None
-        """What else is to use files that have changed."""
+        configuration, self.context = files.read_both()
         self._fresh: Any = None
         self.credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
-            files.read(), self._fetch, require_client_authentication=files.client_ca is not None
+            configuration, self._fetch, require_client_authentication=files.client_ca is not None
         )
 
     def reload(self) -> None:
         """Read the files again, for new connections. Raise TlsError, and keep the old, if they cannot be used."""
-        self._fresh = self.files.read()
-        if self.on_reload is not None:
-            self.on_reload()
+        self._fresh, self.context = self.files.read_both()
 
     def _fetch(self) -> Any:
         """Return a new certificate, or None to keep the old one and its sessions; grpc calls it for each connection."""

@@ -185,11 +185,8 @@ class BuracoServer:
         application = WebApplication(
             self._calls, self._metrics, names, limits.max_message_bytes, settings.web_origins, settings.web_root
         )
-        make_tls = None if tls is None else tls.files.make_context
-        self._web = web = WebServer(application, settings, self._metrics, self._max_connections(), make_tls)
-        self.web_address = web.bind(settings.host, settings.web_port, shared=self._shared_port)
-        if tls is not None:
-            tls.on_reload = web.reload_tls
+        self._web = WebServer(application, settings, self._metrics, self._max_connections(), tls)
+        self.web_address = self._web.bind(settings.host, settings.web_port, shared=self._shared_port)
 
     def _serve_metrics(self) -> None:
         host = self._settings.metrics_host

@@ -187,6 +187,12 @@ async def test_health_answers(replica: Replica) -> None:
     assert response.json == {"status": "SERVING"}
 
 
+async def test_every_service_is_served(replica: Replica) -> None:
+    """Whatever service is registered answers over the web port, too; here that of accounts asks for a player token."""
+    response = await ask_json(web_address(replica), "GetAccount", {}, "buraco.v1.AccountService")
+    assert (response.status, failed(response).reason) == (401, "PLAYER_TOKEN_MISSING")
+
+
 async def test_deadlines_end_streams(replica: Replica) -> None:
     """A stream whose caller waits no longer ends with DEADLINE_EXCEEDED, by each protocol, and is counted as such."""
     watch = pb.WatchTableRequest(table_id=(await start(replica))[0].table_id)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Callable
 from email.utils import formatdate
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from buraco_service.access.tls import ServerTls
 from buraco_service.configuration.settings import Settings
 from buraco_service.observing.metrics import Metrics
 from buraco_service.serving.listening import format_address, listen
@@ -30,7 +30,7 @@ _KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT"
 
 
 class WebServer:
-    """One server. `make_tls` returns the certificate as it is now, None for plain text."""
+    """One server; without `tls` in plain text."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class WebServer:
         settings: Settings,
         metrics: Metrics,
         max_connections: int,
-        make_tls: Callable[[], ssl.SSLContext] | None,
+        tls: ServerTls | None,
     ) -> None:
-        self._make_tls = make_tls
+        self._tls = tls
         self._connections = Connections(metrics, max_connections, settings.message_timeout, settings.max_connection_age)
         # Its logs are ours (see `connections`): they would hold what requests hold, at any rate.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
@@ -62,8 +62,8 @@ class WebServer:
         self._socket: socket.socket | None = None
         self._listener: asyncio.AbstractServer | None = None
         self._sweeping: asyncio.Task[None] | None = None
-        self._is_stale = False
-        """The certificate of the listener is older than its files."""
+        self._certificate: ssl.SSLContext | None = None
+        """What connections get now."""
 
     def bind(self, host: str, port: int, *, shared: bool) -> str:
         """Take the port, and return the address; the kernel lets connections wait. Raise StartError."""
@@ -79,12 +79,8 @@ class WebServer:
     async def start(self) -> None:
         """Serve from now on."""
         self._set_date()
-        await self._listen(self._make_certificate())
+        await self._listen()
         self._sweeping = asyncio.create_task(self._sweep())
-
-    def reload_tls(self) -> None:
-        """Give new connections the certificate of now, soon. May be called from any thread."""
-        self._is_stale = True
 
     async def crashed(self) -> BaseException:
         """Wait until nobody looks after the connections any more although nobody stopped the server; return why."""
@@ -123,21 +119,19 @@ class WebServer:
             self._socket.close()
             self._socket = None
 
-    def _make_certificate(self) -> ssl.SSLContext | None:
-        return None if self._make_tls is None else self._make_tls()
-
-    async def _listen(self, certificate: ssl.SSLContext | None) -> None:
-        """Accept connections with a certificate, in place of those with an earlier one."""
+    async def _listen(self) -> None:
+        """Accept connections with the certificate of now, and no longer with an earlier one."""
         assert self._socket is not None, "bound before"
         if self._listener is not None:
             self._listener.close()
+        self._certificate = None if self._tls is None else self._tls.context
         self._listener = await asyncio.get_running_loop().create_server(
             lambda: WebConnection(self._config, self._state, self._connections),
             # Connections that come meanwhile wait at the port, which stays.
             sock=self._socket.dup(),
             backlog=_BACKLOG,
-            ssl=certificate,
-            ssl_handshake_timeout=None if certificate is None else _HANDSHAKE_SECONDS,
+            ssl=self._certificate,
+            ssl_handshake_timeout=None if self._certificate is None else _HANDSHAKE_SECONDS,
         )
 
     async def _sweep(self) -> None:
@@ -145,9 +139,9 @@ class WebServer:
             await asyncio.sleep(_SWEEP_SECONDS)
             self._set_date()
             self._connections.sweep()
-            if self._is_stale:
-                self._is_stale = False
-                await self._listen(self._make_certificate())
+            is_stale = self._tls is not None and self._tls.context is not self._certificate
+            if is_stale and self._listener is not None:
+                await self._listen()
 
     def _set_date(self) -> None:
         date = formatdate(usegmt=True).encode()
