@@ -1,7 +1,8 @@
+import { Code } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type BuracoClient, BuracoError, createBuracoClient, discard, drawStock, verifyDeal } from "../src/index.ts";
-import { Card, type Move, TableState, Violation } from "../src/messages.ts";
+import { Card, EntryKind, type Move, TableAccess, TableState, Violation } from "../src/messages.ts";
 import { Server } from "./support/server.ts";
 
 let server: Server;
@@ -171,6 +172,73 @@ test("a table has the rules of a preset, by its id or as a changed copy", async 
   });
   expect(table).toMatchObject({ targetScore: 500, ruleSet: { makart: true, jokers: 4 } });
   expect((await client.createTable({ rules: "open", seats: 4 })).table.ruleSet?.id).toBe("open");
+});
+
+test.each(["gRPC from Node", "Connect from a page"])("a watch has chat and presence by %s", async (name) => {
+  const client = (TRANSPORTS[name] as () => BuracoClient)();
+  const { table } = await client.createTable({ rules: "burraco", seats: 2 });
+  const ada = await client.joinTable(table.id, { playerName: "Ada" });
+  const blaise = await client.joinTable(table.id, { playerName: "Blaise" });
+  await ada.sendChat({ text: "before" });
+  const texts: string[] = [];
+  let present: readonly number[] = [];
+  const watched = blaise.watch({ chat: true, presence: true });
+  for await (const update of watched) {
+    if (update.kind === "presence") present = update.seats;
+    if (update.kind === "chat") {
+      texts.push(String(update.message.content.value));
+      if (texts.length === 1) await ada.sendChat({ phrase: "THANKS" });
+    }
+    if (texts.length === 2 && present.length > 0) break;
+  }
+  expect(texts).toEqual(["before", "THANKS"]);
+  expect(present).toEqual([1]);
+  const kept = await Array.fromAsync(blaise.listChat());
+  expect(kept.map((message) => message.playerName)).toEqual(["Ada", "Ada"]);
+  const again = blaise.watch({ chat: true, afterMessage: 1n });
+  for await (const update of again) {
+    if (update.kind !== "chat") continue;
+    expect(update.message.number).toBe(2n);
+    break;
+  }
+});
+
+test("players meet by quick join, invitation and list, and the creator removes one", async () => {
+  const client = server.client();
+  const settings = { rules: "open", seats: 2, targetScore: 1234 };
+  const [one, other] = [
+    await client.quickJoin(settings, { playerName: "Ada" }),
+    await client.quickJoin(settings, { playerName: "Blaise" }),
+  ];
+  expect(other.tableId).toBe(one.tableId);
+  const owner = server.client();
+  owner.playerToken = (await owner.signInAsGuest("Cleo")).playerToken;
+  const options = { access: TableAccess.INVITATION };
+  const { table, invitationCode } = await owner.createTable({ rules: "open", seats: 4, options });
+  expect(await failure(client.joinTable(table.id, { playerName: "Eve" }))).toMatchObject({
+    code: Code.PermissionDenied,
+  });
+  const guest = await client.joinTable(table.id, { playerName: "Dora", invitationCode });
+  const listed = await Array.fromAsync(
+    client.listTables({ access: TableAccess.INVITATION, freeSeats: 3, ruleSetId: "open" }),
+  );
+  expect(listed.map((found) => found.id)).toContain(table.id);
+  const later = { updatedAfter: new Date(Date.now() + 3_600_000) };
+  expect(await Array.fromAsync(client.listTables(later))).toEqual([]);
+  expect((await owner.removePlayer(table.id, guest.seat)).seats[guest.seat]?.playerName).toBe("");
+  expect(await failure(guest.view())).toMatchObject({ reason: "SEAT_NOT_YOURS" });
+});
+
+test("a stake is held in the player's account", async () => {
+  const client = server.client();
+  client.playerToken = (await client.signInAsGuest("Ada")).playerToken;
+  const { balance } = await client.getAccount();
+  const { table } = await client.createTable({ rules: "burraco", seats: 2, stake: 5n });
+  const session = await client.joinTable(table.id);
+  expect(await client.getAccount()).toMatchObject({ balance, held: 5n });
+  await session.leave();
+  const entries = await Array.fromAsync(client.listEntries({ pageSize: 1 }));
+  expect(entries.slice(0, 2).map((entry) => entry.kind)).toEqual([EntryKind.RELEASE, EntryKind.HOLD]);
 });
 
 test.each(["gRPC from Node", "Connect from a page"])(
