@@ -13,7 +13,7 @@ import type { RuleSet, RuleSetSchema } from "./generated/buraco/v1/rule_set_pb.j
 import { RulesService } from "./generated/buraco/v1/rules_service_pb.js";
 import type { DealRecord, Table, TableAccess, TableOptionsSchema, TableState } from "./generated/buraco/v1/table_pb.js";
 import { TableService, type TableServiceGetViewResponse } from "./generated/buraco/v1/table_service_pb.js";
-import { type SeatSession, SeatSession as Session, seatOf, tableOf } from "./seat-session.js";
+import { SeatSession, seatOf, tableOf } from "./seat-session.js";
 import { SeatToken } from "./seat-token.js";
 import { bearer, Caller, type CallOptions, type ChangeOptions, newRequestId } from "./unary.js";
 import { Watch, type WatchOptions } from "./watch.js";
@@ -246,7 +246,7 @@ export class BuracoClient {
   restoreSeat(saved: string): SeatSession {
     const { tableId, seat, token, tokenExpiresAt } = parseSaved(saved);
     const seatToken = new SeatToken(this.#connection, tableId, token, tokenExpiresAt);
-    return new Session(this.#connection, tableId, seat, seatToken);
+    return new SeatSession(this.#connection, tableId, seat, seatToken);
   }
 
   /**

@@ -46,7 +46,8 @@ export interface DealCheck {
 
 /**
  * Check a finished deal: that its seed is the one the service committed to, mixed with what all players added, and deal
- * its cards again. Only with what the player `known` it is certain that the record is of the deal that was played.
+ * its cards again. Only with what the player has `known` since it was played it is certain that the record is of that
+ * deal. Throw TypeError for a hand or entropy without its seat.
  *
  * @example
  * for await (const record of client.getRecord(tableId)) {
@@ -54,6 +55,8 @@ export interface DealCheck {
  * }
  */
 export function verifyDeal(record: DealRecord, known: KnownOfDeal = {}): DealCheck {
+  const { seat } = known;
+  if (seat === undefined && (known.entropy || known.hand)) throw new TypeError("entropy and hand need their seat");
   const problems: string[] = [];
   const expect = (holds: boolean, problem: string) => {
     if (!holds) problems.push(problem);
@@ -67,7 +70,7 @@ export function verifyDeal(record: DealRecord, known: KnownOfDeal = {}): DealChe
     expect(areEqual(known.commitment, record.commitment), "the commitment is another than the table showed");
   }
   if (known.entropy) {
-    const recorded = record.entropies[known.seat ?? -1] ?? new Uint8Array();
+    const recorded = record.entropies[seat ?? 0] ?? new Uint8Array();
     expect(areEqual(known.entropy, recorded), "the player's own randomness was not mixed in");
   }
   let cards: DealtCards | undefined;
@@ -77,7 +80,7 @@ export function verifyDeal(record: DealRecord, known: KnownOfDeal = {}): DealChe
     problems.push(error instanceof Error ? error.message : String(error));
   }
   if (cards && known.hand) {
-    expect(haveSameCards(known.hand, cards.hands[known.seat ?? -1] ?? []), "the seed deals the seat another hand");
+    expect(haveSameCards(known.hand, cards.hands[seat ?? 0] ?? []), "the seed deals the seat another hand");
   }
   return { isFair: problems.length === 0, problems, cards };
 }

@@ -96,7 +96,7 @@ export class Watch implements AsyncIterable<Update> {
     return this.#cursor.revision;
   }
 
-  /** Whether there is a stream now; updates of the kind `connection` report its changes. */
+  /** Whether a watch that is iterated has a stream; updates of the kind `connection` report its changes. */
   get connection(): ConnectionState {
     return this.#state;
   }

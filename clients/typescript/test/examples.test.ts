@@ -17,7 +17,7 @@ afterAll(() => server.close());
 /** Run an example against the server, and return what it prints. */
 async function run(name: string, ...values: string[]): Promise<string> {
   const options = [join(FOLDER, "examples", name), `http://127.0.0.1:${server.port}`, ...values];
-  return (await promisify(execFile)(process.execPath, options, { timeout: 50_000 })).stdout;
+  return (await promisify(execFile)(process.execPath, options, { timeout: 150_000 })).stdout;
 }
 
 test("the example plays a whole match and verifies its cards", async () => {

@@ -101,6 +101,7 @@ test("what a player knows exposes a record that only fits itself", () => {
   expect(verifyDeal(forged, { seat: 0, entropy: ENTROPY }).problems).toHaveLength(1);
   expect(verifyDeal(forged, { seat: 0, hand: cards?.hands[0] ?? [] }).problems).toHaveLength(1);
   expect(verifyDeal(played, { seat: 1, hand: cards?.hands[0] ?? [] }).isFair).toBe(false);
+  expect(() => verifyDeal(played, { entropy: ENTROPY })).toThrow(TypeError);
 });
 
 test("the seed is the service's own when nobody added randomness", () => {

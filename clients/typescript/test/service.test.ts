@@ -11,10 +11,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
+const PATIENT = { timeoutMs: 60_000 };
 const TRANSPORTS: Record<string, () => BuracoClient> = {
   "gRPC from Node": () => server.client(),
-  "Connect from a page": () => createBuracoClient(createConnectTransport({ baseUrl: server.webUrl })),
-  "gRPC-Web from a page": () => createBuracoClient(createGrpcWebTransport({ baseUrl: server.webUrl })),
+  "Connect from a page": () => createBuracoClient(createConnectTransport({ baseUrl: server.webUrl }), PATIENT),
+  "gRPC-Web from a page": () => createBuracoClient(createGrpcWebTransport({ baseUrl: server.webUrl }), PATIENT),
 };
 
 /** Return what a call throws. */
@@ -246,8 +247,8 @@ test.each(["gRPC from Node", "Connect from a page"])(
   async (name) => {
     const own = await Server.start();
     const client = name.startsWith("gRPC")
-      ? own.client({ timeoutMs: 60_000 })
-      : createBuracoClient(createConnectTransport({ baseUrl: own.webUrl }), { timeoutMs: 60_000 });
+      ? own.client()
+      : createBuracoClient(createConnectTransport({ baseUrl: own.webUrl }), PATIENT);
     try {
       const { watched, tableId } = await play(client, async (turns) => {
         if (turns === 5) await own.kill();

@@ -105,7 +105,7 @@ test("a stream that the replica wants opened again does not look like an outage"
 
 test("a silent stream counts as broken", async () => {
   const streams: Script[] = [[state(1n), "silence"], [events(2n, true)]];
-  const { seen } = await watch(streams, {}, { heartbeatTimeoutMs: 50 });
+  const { seen } = await watch(streams, {}, { heartbeatTimeoutMs: 1000 });
   expect(seen).toEqual(["connected", "state 1", "reconnecting", "connected", "events 2"]);
 });
 

@@ -31,9 +31,12 @@ export class Server {
     return server;
   }
 
-  /** Return a client over gRPC; `close` of the server ends its connections. */
+  /** Return a client over gRPC, which is patient: tests need no quiet machine. */
   client(options: ClientOptions = {}): BuracoClient {
-    return createBuracoClient(createGrpcTransport({ baseUrl: `http://127.0.0.1:${this.port}` }), options);
+    return createBuracoClient(createGrpcTransport({ baseUrl: `http://127.0.0.1:${this.port}` }), {
+      timeoutMs: 60_000,
+      ...options,
+    });
   }
 
   /** Where the web port is. */
