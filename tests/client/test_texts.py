@@ -96,6 +96,8 @@ EVENTS = {
         "Blaise ran out of time and is absent",
     ),
     "seat_returned": (event_pb2.SeatReturned(seat=1), "Blaise is back"),
+    "substitute_joined": (event_pb2.SubstituteJoined(seat=1, level="greedy"), "A bot plays for Blaise"),
+    "substitute_left": (event_pb2.SubstituteLeft(seat=1), "The bot that played for Blaise has left"),
     "confirmation_awaited": (event_pb2.ConfirmationAwaited(deal_number=2), "The score of deal 2 is shown"),
     "score_confirmed": (event_pb2.ScoreConfirmed(seat=1), "Blaise has seen the score"),
 }

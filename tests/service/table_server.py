@@ -7,7 +7,7 @@ import dataclasses
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -277,11 +277,15 @@ def watch(replica: Replica, table_id: str, after: int | None = None, metadata: M
     return Updates(replica.tables.WatchTable(request, metadata=metadata, timeout=PATIENCE))
 
 
-def shown_view(deal: Deal, seat: int | None, *names: str) -> view_pb2.View:
-    """The view of a deal at a table whose players have these names, by default those of `start`."""
+def shown_view(deal: Deal, seat: int | None, *names: str, present: Collection[int] = ()) -> view_pb2.View:
+    """The view of a deal at a table whose players have these names, by default those of `start`.
+
+    Those at the seats `present` have streams open.
+    """
     view = view_to_pb(view_of(deal, seat))
     for shown, name in zip(view.seats, names or NAMES, strict=False):
         shown.player_name = name
+        shown.present = shown.seat in present
     return view
 
 

@@ -361,6 +361,9 @@ async def test_nothing_hidden_is_told_by_an_early_end(tmp_path: Path, rule_set: 
             shown = before[player.seat]
             shown.phase = deal_pb2.PHASE_OVER
             shown.ClearField("next_actions")
+            # The streams have ended, or are about to.
+            for held in (*shown.seats, *look.view.seats):
+                held.present = False
             assert look.view == shown
             watched.check_update(await player.watch().next(), player.seat)
             assert not (await player.legal()).moves

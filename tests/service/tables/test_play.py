@@ -189,7 +189,7 @@ async def test_turn_before_the_match(replica: Replica) -> None:
     if mover is not stream:
         await mover.expect("state")
     turn = await mover.expect("turn")
-    assert turn.view == shown_view(deal, deal.seat_to_move, "Ada", "Ada")
+    assert turn.view == shown_view(deal, deal.seat_to_move, "Ada", "Ada", present={0, deal.seat_to_move})
     assert list(turn.moves) == moves_to_pb(legal_moves(deal))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from buraco.v1 import table_pb2
 from buraco.v1 import table_service_pb2 as pb
+from buraco_client import BuracoClient
 from buraco_rules import DrawStock
 from buraco_service.stores.base import Lease, StoreUnavailable
 from buraco_service.tables.presence import LEASE_SECONDS, RENEW_SECONDS
@@ -232,6 +233,25 @@ async def test_presence_survives_a_store_that_fails(alone: Two, monkeypatch: pyt
         await renewed.wait()
     task.cancel()
     stream.cancel()
+
+
+async def test_python_client(alone: Two) -> None:
+    """In Python a watch and a session yield who is seen after the state, and again whenever that changes."""
+    assert alone.here.server.address is not None
+    async with BuracoClient(alone.here.server.address) as client:
+        table = await client.create_table("buraco-plus-classic", 2)
+        ada = await client.join_table(table.id, "Ada")
+        async with client.watch(table.id, presence=True) as watch:
+            assert isinstance(await anext(watch), pb.TableUpdate)
+            assert await anext(watch) == pb.Presence()
+            async with ada.play(presence=True) as session:
+                assert isinstance(await anext(session), pb.TableUpdate)
+                assert await anext(session) == pb.Presence(seats=[0])
+                assert await anext(watch) == pb.Presence(seats=[0])
+            assert await anext(watch) == pb.Presence()
+            async with ada.watch(presence=True) as seen:
+                assert isinstance(await anext(seen), pb.TableUpdate)
+                assert await anext(seen) == pb.Presence(seats=[0])
 
 
 # ---- absence ----

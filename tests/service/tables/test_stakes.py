@@ -267,9 +267,12 @@ async def test_rematch_stakes_again(replica: Replica) -> None:
     assert (await get(replica, again.table_id)).state == table_pb2.TABLE_STATE_PLAYING
 
 
+KEPT_FOR_A_BOT = table_pb2.TableOptions(bots=[table_pb2.BotSeat(seat=1, level="easy")])
+
+
 async def test_bots_stake_from_the_house(replica: Replica) -> None:
     """A bot stakes from the account of the house, which may be overdrawn; what it wins or loses is the house's."""
-    table = await create(replica, stake=INITIAL)
+    table = await create(replica, stake=INITIAL, options=KEPT_FOR_A_BOT)
     ada = await owner(replica)
     await ada.join(table.id)
     joined = await join_raw(replica, table.id, player_name="Bot", bot_level="easy")
@@ -289,9 +292,9 @@ async def test_only_operators_stake_for_the_house(tmp_path: Path) -> None:
     key: Metadata = (("x-api-key", "a secret of an operator"),)
     keys = (ApiKey.of("bots", b"a secret of an operator"),)
     async with serving(tmp_path / "tables.db", credits=True, api_keys=keys) as replica:
-        table = await create(replica, stake=STAKE, metadata=key)
+        table = await create(replica, stake=STAKE, metadata=key, options=KEPT_FOR_A_BOT)
         refusal = await refused(join_raw(replica, table.id, player_name="Bot", bot_level="easy"))
-        assert refusal.reason == "PLAYER_TOKEN_MISSING"
+        assert refusal.reason == "API_KEY_MISSING"
         assert (await get_account(replica, HOUSE, key)).account.held == 0
 
 

@@ -294,7 +294,7 @@ async def test_substitute_watches(replica: Replica) -> None:
     assert resumed[0] == (4, list(drew.events))
     state = await substitute.watch().expect("state")
     names = ["Sub" if player.seat == seat else name for player, name in zip(players, NAMES, strict=False)]
-    assert state.view == shown_view(after_moves(dealt(), [DrawStock()]), seat, *names)
+    assert state.view == shown_view(after_moves(dealt(), [DrawStock()]), seat, *names, present=[seat])
 
 
 async def test_two_replicas(tmp_path: Path) -> None:

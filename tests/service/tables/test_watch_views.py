@@ -70,13 +70,13 @@ async def test_views_and_turns_follow_the_events(replica: Replica) -> None:
         for seat, stream in enumerate(streams):
             sent = await take(stream, 3 if seat == deal.seat_to_move else 2)
             assert shape(sent) == kinds[: len(sent)]
-            assert sent[1].message.view == shown_view(deal, seat) == await players[seat].view()
+            assert sent[1].message.view == shown_view(deal, seat, present=(0, 1)) == await players[seat].view()
             if seat == deal.seat_to_move:
                 assert sent[2].message.view == sent[1].message.view
                 assert list(sent[2].message.moves) == moves_to_pb(legal_moves(deal))
         sent = await take(public, 2)
         assert shape(sent) == kinds[:2]
-        assert sent[1].message == pb.ViewUpdate(revision=revision, view=shown_view(deal, None))
+        assert sent[1].message == pb.ViewUpdate(revision=revision, view=shown_view(deal, None, present=(0, 1)))
 
 
 async def test_answer_then_view_then_turn(replica: Replica) -> None:
@@ -192,9 +192,9 @@ async def test_watchers_share_a_view(tmp_path: Path, monkeypatch: pytest.MonkeyP
         loaded: list[str] = []
         load = there.store.load
 
-        def counted(table: Any, seat: int | None, now: float, moves: Any = None) -> bytes | None:
+        def counted(table: Any, seat: int | None, now: float, moves: Any, present: Any) -> bytes | None:
             made.append(seat)
-            return table_view_bytes(table, seat, now, moves)
+            return table_view_bytes(table, seat, now, moves, present)
 
         async def load_counted(table_id: str) -> Any:
             loaded.append(table_id)
@@ -204,6 +204,7 @@ async def test_watchers_share_a_view(tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(there.store, "load", load_counted)
         await submitted(players, plain_turns(dealt(), 1))
         expected = (await public_view(here, table_id)).view
+        expected.seats[0].present = True  # by the streams there, of which nobody has told this replica
         made.clear()
         for stream in publics:
             assert shape(sent := await take(stream, 2)) == [("events", 4), ("view", 4)]
