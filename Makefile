@@ -36,7 +36,7 @@ help: ## List the targets
 
 # ---- Use -------------------------------------------------------------------------------------------
 
-.PHONY: setup-runtime demo vectors protos-export compiled
+.PHONY: setup-runtime demo vectors protos-export go-client compiled
 setup-runtime: .venv/.installed ## Install what playing and serving need into .venv
 
 DEMO_ARGS ?= --bots greedy,random,greedy,random --rule-set buraco-plus-classic --target 2005 --seed demo
@@ -53,6 +53,12 @@ protos-export: setup-runtime ## Copy the contract, with google/rpc for its error
 	mkdir -p "$(TO)/google/rpc"
 	cp -R protos/. "$(TO)"
 	cp "$$rpc"/{status,error_details}.proto "$(TO)/google/rpc"
+
+# The generated code is not kept: gen/ and the program are made here, with the generators that go.mod names.
+go-client: setup ## Build the bot in Go, build/buraco-go-bot (needs Go and the network)
+	cd clients/go
+	PATH="$(CURDIR)/$(BIN):$$PATH" buf generate
+	go build -o "$(CURDIR)/build/buraco-go-bot" .
 
 compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C (needs a C compiler)
 

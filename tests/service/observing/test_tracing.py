@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from buraco_client import BuracoClient, BuracoError
 from buraco_service.observing.tracing import TracingError, create_tracing
 from tests.service.programs import Program
+from tests.service.web.http import ask_json
 
 Traced = Callable[..., Program]
 
@@ -89,6 +90,18 @@ async def stopped(program: Program) -> list[dict[str, Any]]:
     status, _, logs = await program.end()
     assert status == 0, logs
     return [json.loads(line) for line in logs.splitlines()]
+
+
+async def test_calls_over_the_web_port(traced: Traced, collector: Collector) -> None:
+    """A call over the web port is a span, too, of the caller's trace, and names its protocol."""
+    program = traced(collector.address, BURACO_WEB_PORT="0")
+    ready = await program.ready()
+    caller = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    assert (await ask_json(ready["web_address"], "ListTables", {}, traceparent=caller)).status == 200
+    await stopped(program)
+    (span,) = collector.named("buraco.v1.TableService/ListTables")
+    assert span.trace_id.hex() == "0af7651916cd43dd8448eb211c80319c"
+    assert _values(span)["rpc.system.name"] == "connectrpc"
 
 
 async def test_a_call_and_what_it_does(traced: Traced, collector: Collector) -> None:

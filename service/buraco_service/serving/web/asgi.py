@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from http import HTTPStatus
 from typing import Any, TypeAlias
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -14,8 +15,9 @@ Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 async def respond(send: Send, status: int, headers: Headers = (), body: bytes = b"") -> None:
     """Send a whole response."""
-    length = (b"content-length", str(len(body)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    # 204 has no body by definition.
+    length = () if status == HTTPStatus.NO_CONTENT else ((b"content-length", str(len(body)).encode()),)
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
