@@ -169,7 +169,7 @@ mutation: setup .venv/.installed-mutation ## Break the rules bit by bit: do test
 # LOCK_ARGS=--upgrade moves them all. The runtime lock has the pins of the development lock.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	$(LOCK_ARGS)
-RUNTIME := --group build --extra server --extra otel --extra bots --only-binary :all:
+RUNTIME := --group build --extra server --extra web --extra otel --extra bots --only-binary :all:
 lock: setup ## Write the locks from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(LOCK) pyproject.toml $(RUNTIME) --extra dev --output-file tests/requirements.lock
 	$(LOCK) pyproject.toml $(RUNTIME) --constraint tests/requirements.lock --output-file deploy/requirements.lock

@@ -189,6 +189,17 @@ def peer_exhausted(things: str, maximum: int) -> ApiError:
     return limit_reached(f"peer_{things}", maximum, message)
 
 
+def malformed_protocol(message: str, code: grpc.StatusCode = grpc.StatusCode.INVALID_ARGUMENT) -> ApiError:
+    """Return INVALID_ARGUMENT, or another code: what came is no request by the protocol that it came by."""
+    return ApiError(code, "REQUEST_INVALID", message)
+
+
+def needs_grpc() -> ApiError:
+    """Return UNIMPLEMENTED: a two-way stream was asked for by a protocol that has none."""
+    message = "two-way streams are for gRPC only: use WatchTable and SubmitMoves"
+    return ApiError(grpc.StatusCode.UNIMPLEMENTED, "NEEDS_GRPC", message)
+
+
 def message_overdue(seconds: float) -> ApiError:
     """Return RESOURCE_EXHAUSTED: the message of a call did not arrive in time."""
     return limit_reached("message_timeout", int(seconds), f"the message did not come within {seconds:g} seconds")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,13 @@ class TlsFiles:
 
         grpc would find that out at the first handshake, and would not say why.
         """
+        return self._read()[0]
+
+    def make_context(self) -> ssl.SSLContext:
+        """Return the certificate as asyncio takes it. Raise TlsError."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[Any, ssl.SSLContext]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
             # Nobody is there to type a passphrase.
@@ -40,6 +48,7 @@ class TlsFiles:
                 context.load_verify_locations(cadata=authorities.decode("ascii"))
                 if not context.get_ca_certs():
                     raise TlsError(f"{self.client_ca} holds no certificate of a CA")
+                context.verify_mode = ssl.CERT_REQUIRED
             pair = (self.key.read_bytes(), self.cert.read_bytes())
         except ssl.SSLError as error:
             raise TlsError(f"{self._shown}: {error.reason or 'no PEM'}") from None
@@ -47,7 +56,7 @@ class TlsFiles:
             raise TlsError(f"{error.filename or self._shown}: {error.strerror}") from None
         except ValueError as error:
             raise TlsError(f"{self._shown}: {error}") from None
-        return grpc.ssl_server_certificate_configuration([pair], authorities)
+        return grpc.ssl_server_certificate_configuration([pair], authorities), context
 
     @property
     def _shown(self) -> str:
@@ -59,6 +68,8 @@ class ServerTls:
 
     def __init__(self, files: TlsFiles) -> None:
         self.files = files
+        self.on_reload: Callable[[], None] | None = None
+        """What else is to use files that have changed."""
         self._fresh: Any = None
         self.credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
             files.read(), self._fetch, require_client_authentication=files.client_ca is not None
@@ -67,6 +78,8 @@ class ServerTls:
     def reload(self) -> None:
         """Read the files again, for new connections. Raise TlsError, and keep the old, if they cannot be used."""
         self._fresh = self.files.read()
+        if self.on_reload is not None:
+            self.on_reload()
 
     def _fetch(self) -> Any:
         """Return a new certificate, or None to keep the old one and its sessions; grpc calls it for each connection."""

@@ -162,7 +162,7 @@ async def _run(settings: Settings, link: WorkerLink | None) -> None:
     try:
         if link is not None:
             link.report_ready(metrics.registry)
-        with write_ready_file(settings.ready_file, server.address, server.metrics_address):
+        with write_ready_file(settings.ready_file, server.address, server.metrics_address, server.web_address):
             crash = await _wait_for_end(server, stop_requested)
     finally:
         for chore in chores:

@@ -43,6 +43,12 @@ def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[st
         problems += _check_production(given | invalid)
     if "tls" not in invalid:
         problems += _check_tls(settings)
+    if settings.web_port < 0 and "web_port" not in invalid:
+        problems += [
+            f"BURACO_{name.upper()} is given, but BURACO_WEB_PORT is not"
+            for name in ("web_origins", "web_root")
+            if name in given
+        ]
     return settings, problems
 
 

@@ -12,6 +12,7 @@ from buraco_service.configuration.key_lists import KeyList
 
 _ON = ("true", "on", "yes", "1")
 _OFF = ("false", "off", "no", "0")
+_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
 
 class Kind(NamedTuple):
@@ -96,6 +97,21 @@ def switch() -> Kind:
 def path() -> Kind:
     """Return the kind of a path in the file system, which need not exist."""
     return Kind("path", lambda raw: Path(_parse_text(raw)), "FILE")
+
+
+def origins() -> Kind:
+    """Return the kind of a list of web origins, `scheme://host` with a port unless it is the scheme's own."""
+
+    def parse(raw: str) -> tuple[str, ...]:
+        found = tuple([origin.strip() for origin in raw.split(",") if origin.strip()])
+        if not found:
+            raise ValueError("is empty")
+        for origin in found:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                raise ValueError("is no list of origins such as https://example.org or http://localhost:5173")
+        return found
+
+    return Kind("`https://HOST[:PORT]`, comma separated, or `*`", parse, "ORIGINS")
 
 
 def store_url() -> Kind:

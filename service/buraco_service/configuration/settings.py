@@ -36,6 +36,20 @@ class Settings:
     metrics_port: Annotated[
         int, kinds.integer(-1, 65535), "Port to serve metrics at over HTTP; 0 takes a free one, -1 serves none."
     ] = 9464
+    web_port: Annotated[
+        int,
+        kinds.integer(-1, 65535),
+        "Port to serve browsers and curl at: Connect, gRPC-Web and JSON over HTTP; 0 takes a free one, -1 serves none.",
+    ] = -1
+    web_origins: Annotated[
+        tuple[str, ...],
+        kinds.origins(),
+        "Origins of pages that may call the web port (CORS), beside its own; `*`: of all pages.",
+        "none",
+    ] = ()
+    web_root: Annotated[
+        Path | None, kinds.path(), "Folder with the files of a built page to serve at the web port.", "none"
+    ] = None
     store: Annotated[str, kinds.store_url(), "Where the tables are kept."] = dataclasses.field(
         default="sqlite:///buraco.db", repr=False
     )
@@ -122,7 +136,9 @@ class Settings:
         float, kinds.seconds(0.1, 300), "Time within which a call's message must follow its headers."
     ] = 10.0
     max_connections: Annotated[
-        int, kinds.integer(1, 1_000_000), "Open connections; fewer if the process may not have so many files open."
+        int,
+        kinds.integer(1, 1_000_000),
+        "Open connections to each port; fewer if the process may not have so many files open.",
     ] = 16_384
     max_concurrent_calls: Annotated[
         int, kinds.integer(1, 1_000_000), "Open calls that are not streams; more are refused."
@@ -176,7 +192,7 @@ class Settings:
     ready_file: Annotated[
         Path | None,
         kinds.path(),
-        "JSON file with `address`, `metrics_address` and `pid`, present while the server serves.",
+        "JSON file with `address`, `metrics_address`, `web_address` and `pid`, present while the server serves.",
         "none",
     ] = None
     workers: Annotated[

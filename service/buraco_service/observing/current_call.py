@@ -30,7 +30,7 @@ class CallContext:
     """What is known about one call; `started` is a time of time.perf_counter()."""
 
     __slots__ = (
-        *("admitted", "caller", "charge", "ended_by", "finished", "kind", "metadata", "method", "peer"),
+        *("admitted", "caller", "charge", "ended_by", "finished", "kind", "metadata", "method", "peer", "protocol"),
         *("request_id", "request_id_given", "served", "started", "table_id", "task", "trace"),
     )
 
@@ -43,6 +43,8 @@ class CallContext:
         # True if the caller chose the request id.
         self.request_id_given = False
         self.table_id: str | None = None
+        # How it came over the web port; None over gRPC.
+        self.protocol: str | None = None
         # The name of the caller's API key.
         self.caller: str | None = None
         # Counts one more request of a stream; None where requests are not limited.

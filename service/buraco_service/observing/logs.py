@@ -42,8 +42,30 @@ _REDACTED = "redacted"
 _LOGGED_KEYS = frozenset(
     {"event", "level", "logger", "exc_info", "_from_structlog", "_record"}
     | {"address", "appendfsync", "appendonly", "caller", "cause", "code", "count", "error_id", "exit", "grace"}
-    | {"loop", "maxmemory_policy", "method", "metrics_address", "reason", "request_id", "restart_after", "seconds"}
-    | {"server", "setting", "store", "table_id", "tls", "trace_id", "value", "variable", "wanted", "what"}
+    | {
+        "loop",
+        "maxmemory_policy",
+        "method",
+        "metrics_address",
+        "protocol",
+        "reason",
+        "request_id",
+        "restart_after",
+        "seconds",
+    }
+    | {
+        "server",
+        "setting",
+        "store",
+        "table_id",
+        "tls",
+        "trace_id",
+        "value",
+        "variable",
+        "wanted",
+        "web_address",
+        "what",
+    }
     | {"worker", "worker_pid", "workers"}
 )
 
@@ -238,11 +260,12 @@ def _create_json_call_logger(
             prefix = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
         table = "" if call.table_id is None else f', "table_id": {quote(format_id(call.table_id))}'
         who = "" if call.caller is None else f', "caller": {quote(call.caller)}'
+        protocol = "" if call.protocol is None else f', "protocol": {quote(call.protocol)}'
         trace = "" if call.trace is None else f', "trace_id": "{call.trace.trace_id}"'
         why = "" if reason is None else f', "reason": {quote(reason)}'
         return (
             f'{{"event": "call", "method": {quote(call.method)}, "code": "{code}", "seconds": {seconds:.6f}{why}'
-            f', "request_id": {quote(call.request_id)}{table}{who}{trace}, {constant}'
+            f', "request_id": {quote(call.request_id)}{table}{who}{protocol}{trace}, {constant}'
             f', "timestamp": "{prefix}.{int((now - second) * 1e6):06d}Z"}}'
         )
 
@@ -300,6 +323,8 @@ def _add_call(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
             event.setdefault("table_id", call.table_id)
         if call.caller is not None:
             event["caller"] = call.caller
+        if call.protocol is not None:
+            event["protocol"] = call.protocol
         if call.trace is not None:
             event["trace_id"] = call.trace.trace_id
     return event

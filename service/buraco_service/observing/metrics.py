@@ -99,6 +99,10 @@ class Metrics:
         self._due = counter("buraco_due_total", text, "kind")
         self._refusals = counter("buraco_refusals_total", "Calls refused, by reason and limit.", "reason", "limit")
         self._unsent = gauge("buraco_unsent_messages", "Calls open now whose message has not arrived.")
+        self._web_calls = counter("buraco_web_calls_total", "Calls that came over the web port.", "protocol")
+        self._web_connections = gauge("buraco_web_connections", "Connections to the web port now.")
+        text = "Connections to the web port that were closed for what they did."
+        self._dropped_connections = counter("buraco_web_connections_dropped_total", text, "cause")
         self._watches = gauge("buraco_watches", "Streams that watch or play a table now.")
         text = "Seconds that operations of the store took."
         self._store_seconds = durations("buraco_store_operation_seconds", text, "operation", _STORE_BUCKETS)
@@ -181,6 +185,18 @@ class Metrics:
     def set_unsent_messages(self, count: int) -> None:
         """Set how many calls are open whose message has not arrived."""
         self._unsent.set(count)
+
+    def count_web_call(self, protocol: str) -> None:
+        """Count a call that came over the web port, by its protocol."""
+        self._web_calls.add(protocol)
+
+    def set_web_connections(self, count: int) -> None:
+        """Set how many connections to the web port are open."""
+        self._web_connections.set(count)
+
+    def count_dropped_connection(self, cause: str) -> None:
+        """Count a connection to the web port that was closed for what it did."""
+        self._dropped_connections.add(cause)
 
     def add_watch(self) -> None:
         """Count a stream that begins to watch or play a table."""

@@ -26,13 +26,15 @@ from buraco_service.access.limits import Limits
 from buraco_service.errors import ApiError
 from buraco_service.observing import logs
 from buraco_service.observing.current_call import CallContext, current_call
+from buraco_service.observing.line_limit import LineLimit
 from buraco_service.observing.metrics import Metrics
 from buraco_service.observing.tracing import Tracing
-from buraco_service.serving.grpc_server import IncomingCall, Metadata
 from buraco_service.serving.methods import (
     Context,
     Handler,
+    Incoming,
     Messages,
+    Metadata,
     Method,
     make_grpc_handler,
     make_reader,
@@ -67,7 +69,7 @@ class Calls:
         self._unknown = Method("unknown", None, metrics)
         self._log = logs.get_logger().bind()
         self._log_call = logs.get_call_logger()
-        self._refusal_lines = _LineLimit(_MAX_REFUSAL_LINES)
+        self._refusal_lines = LineLimit(_MAX_REFUSAL_LINES)
         self._ids = itertools.count(1)
         self._prefix = secrets.token_hex(6)
 
@@ -82,7 +84,7 @@ class Calls:
         method.handler = self._wrap(method, handler)
         self._methods[path] = method
 
-    async def serve(self, path: str | None, incoming: IncomingCall) -> None:
+    async def serve(self, path: str | None, incoming: Incoming) -> None:
         """Serve one call; the path is None where no such method is registered."""
         method = self._unknown if path is None else self._methods[path]
         call = CallContext(method.path)
@@ -102,6 +104,14 @@ class Calls:
             if not call.finished:
                 # Its message has not come, and nobody waits for an answer any more.
                 self._finish(call, method, "CANCELLED")
+
+    async def refuse(self, context: Context, error: Exception) -> Never:
+        """End the current call with the status of an error that its handler did not see, such as bytes that no protocol
+        allows. It has been admitted, and is not finished.
+        """
+        call = current_call.get()
+        assert call is not None, "set in serve"
+        await self._fail(call, self._methods.get(call.method, self._unknown), context, error)
 
     async def end_overdue(self) -> None:
         """End calls whose message does not come in time, and count those that are waited for, until cancelled."""
@@ -214,32 +224,6 @@ class Calls:
             if omitted := self._refusal_lines.take_omitted():
                 self._log.warning("refusals not logged", count=omitted)
             self._log_call(call, code, seconds, reason)
-
-
-class _LineLimit:
-    """At most `maximum` lines are logged in any second; the others are counted."""
-
-    def __init__(self, maximum: int) -> None:
-        self._max = maximum
-        self._second = 0
-        self._lines = 0
-        self._omitted = 0
-
-    def has_room(self) -> bool:
-        """Count a line; return True if it may be logged."""
-        second = int(time.monotonic())
-        if second != self._second:
-            self._second, self._lines = second, 0
-        self._lines += 1
-        if self._lines <= self._max:
-            return True
-        self._omitted += 1
-        return False
-
-    def take_omitted(self) -> int:
-        """Return how many lines were not logged since the last call."""
-        count, self._omitted = self._omitted, 0
-        return count
 
 
 async def _await_first_message(context: Context) -> None:

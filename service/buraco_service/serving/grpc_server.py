@@ -15,12 +15,10 @@ import grpc
 import grpc.aio
 from grpc._cython import cygrpc  # type: ignore[attr-defined]
 
+from buraco_service.serving.methods import Handler, Metadata
+
 ChannelOptions: TypeAlias = Sequence[tuple[str, Any]]
 _UNKNOWN: Final = "unknown method"
-
-
-Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
-Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
 class IncomingCall:

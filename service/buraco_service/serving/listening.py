@@ -26,25 +26,25 @@ class StartError(Exception):
     """The service cannot start; the message says why, for an operator."""
 
 
-def check_free(host: str, port: int) -> None:
+def check_free(host: str, port: int, flags: str = "--host, --port") -> None:
     """Raise StartError, which says why, if nobody could listen there now; grpc does not say why."""
     try:
         _listen(host, port).close()
     except OSError as error:
-        raise StartError(describe_listen_error(host, port, _cause(error))) from None
+        raise StartError(describe_listen_error(host, port, _cause(error), flags)) from None
 
 
 @contextlib.contextmanager
-def reserve_port(host: str, port: int) -> Iterator[int]:
+def reserve_port(host: str, port: int, flags: str = "--host, --port") -> Iterator[int]:
     """Reserve a port for the processes that share it, whether or not one of them listens; yield its number.
 
     Port 0 means any free one. Connections go only to processes that listen. Raise StartError.
     """
-    check_free(host, port)
+    check_free(host, port, flags)
     try:
         holder = _bound(host, port)
     except OSError as error:
-        raise StartError(describe_listen_error(host, port, _cause(error))) from None
+        raise StartError(describe_listen_error(host, port, _cause(error), flags)) from None
     with holder:
         yield holder.getsockname()[1]
 
@@ -65,9 +65,23 @@ def limit_connections(maximum: int) -> int:
     return maximum
 
 
-def describe_listen_error(host: str, port: int, cause: object) -> str:
+def listen(host: str, port: int, flags: str, *, backlog: int, shared: bool) -> socket.socket:
+    """Return a socket that listens; `flags` name the settings in the StartError that says why it cannot.
+
+    `shared`: other processes may listen there, too.
+    """
+    try:
+        family, address = _resolved(host, port)
+        listening = socket.create_server(address, family=family, backlog=backlog, reuse_port=shared)
+    except OSError as error:
+        raise StartError(describe_listen_error(host, port, _cause(error), flags)) from None
+    listening.setblocking(False)
+    return listening
+
+
+def describe_listen_error(host: str, port: int, cause: object, flags: str = "--host, --port") -> str:
     """Return the message for an operator when the services get no port."""
-    return f"cannot listen at {format_address(host, port)} (--host, --port): {cause}"
+    return f"cannot listen at {format_address(host, port)} ({flags}): {cause}"
 
 
 def format_address(host: str, port: int) -> str:
@@ -92,12 +106,14 @@ def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> MetricsS
 
 
 @contextlib.contextmanager
-def write_ready_file(path: Path | None, address: str | None, metrics_address: str | None) -> Iterator[None]:
+def write_ready_file(
+    path: Path | None, address: str | None, metrics_address: str | None, web_address: str | None
+) -> Iterator[None]:
     """Keep a file in place that says where the service listens. It appears as a whole. Raise StartError."""
     if path is None:
         yield
         return
-    content = {"address": address, "metrics_address": metrics_address, "pid": os.getpid()}
+    content = {"address": address, "metrics_address": metrics_address, "web_address": web_address, "pid": os.getpid()}
     unfinished = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         unfinished.write_text(json.dumps(content) + "\n")

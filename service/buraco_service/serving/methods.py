@@ -7,9 +7,9 @@ counted like any other error.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import grpc
 import grpc.aio
@@ -22,6 +22,7 @@ from buraco_service.observing.metrics import Metrics
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
 Answer: TypeAlias = Callable[[Any, Context], Awaitable[Any]]
 
 # Probes and tools: they need no key, and are logged at debug level while all is well.
@@ -32,6 +33,17 @@ _TYPES: dict[tuple[bool, bool], GrpcType] = {
     (False, True): "SERVER_STREAM",
     (True, True): "BIDI_STREAM",
 }
+
+
+class Incoming(Protocol):
+    """A call whose headers have come, and perhaps no more, by any protocol."""
+
+    @property
+    def context(self) -> Context:
+        """Return the context of the call. Messages read and written through it are bytes."""
+
+    async def handle(self, path: str, choose: Callable[[Metadata], Awaitable[Handler | None]]) -> None:
+        """Handle the call by the handler that `choose` returns for its metadata; None means UNIMPLEMENTED."""
 
 
 class Method:

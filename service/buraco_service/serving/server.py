@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
@@ -29,6 +29,9 @@ from buraco_service.serving.listening import (
 )
 from buraco_service.serving.protection import Protection
 from buraco_service.stores.base import Store
+
+if TYPE_CHECKING:
+    from buraco_service.serving.web.server import WebServer
 
 Register: TypeAlias = Callable[[Any], None]
 """Registers a servicer with a server."""
@@ -79,12 +82,14 @@ class BuracoServer:
         self._calls = Calls(metrics, settings.limits(), self._protection.api_keys, tracing)
         self._server: GrpcServer | None = None
         self._metrics_server: MetricsServer | None = None
+        self._web: WebServer | None = None
         self._background: list[asyncio.Task[None]] = []
         self._stopping = False
         self._stopped = False
         self._log = logs.get_logger()
         self.address: str | None = None
         self.metrics_address: str | None = None
+        self.web_address: str | None = None
 
     async def start(self) -> int:
         """Bind the ports and serve. Return the port of the services. Raise StartError."""
@@ -92,12 +97,17 @@ class BuracoServer:
         self._register(server)
         port = self._bind(server)
         try:
+            self._bind_web()
             self._serve_metrics()
         except StartError:
+            if self._web is not None:
+                self._web.close_socket()
             await server.stop(None)
             raise
         await server.start()
         self._server = server
+        if self._web is not None:
+            await self._web.start()
         self._background = [
             asyncio.create_task(self._metrics.observe_loop_lag()),
             asyncio.create_task(self._protection.watch_files()),
@@ -107,6 +117,7 @@ class BuracoServer:
             "serving",
             address=self.address,
             metrics_address=self.metrics_address,
+            web_address=self.web_address,
             store=self._settings.redacted_store,
             tls=self._settings.tls,
             loop=type(asyncio.get_running_loop()).__module__.partition(".")[0],
@@ -122,7 +133,7 @@ class BuracoServer:
                 ("grpc.so_reuseport", int(self._shared_port)),
                 ("grpc.max_receive_message_length", MESSAGE_HEADROOM * limits.max_message_bytes),
                 ("grpc.max_concurrent_streams", limits.max_peer_calls + limits.max_peer_watches + _HEADROOM),
-                ("grpc.max_allowed_incoming_connections", limit_connections(self._settings.max_connections)),
+                ("grpc.max_allowed_incoming_connections", self._max_connections()),
                 ("grpc.server_handshake_timeout_ms", _HANDSHAKE_TIMEOUT_MS),
                 ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
                 ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
@@ -154,6 +165,32 @@ class BuracoServer:
         self.address = format_address(host, bound)
         return bound
 
+    def _max_connections(self) -> int:
+        """Return how many connections each port may have."""
+        ports = 1 if self._settings.web_port < 0 else 2
+        return max(1, limit_connections(ports * self._settings.max_connections) // ports)
+
+    def _bind_web(self) -> None:
+        """Take the web port, if one is set, for the services and health."""
+        settings, tls = self._settings, self._protection.tls
+        if settings.web_port < 0:
+            return
+        try:
+            from buraco_service.serving.web.application import WebApplication
+            from buraco_service.serving.web.server import WebServer
+        except ImportError as error:
+            raise StartError(f"--web-port needs the extra `web`, which is not installed ({error})") from None
+        names = (*self._services, health.SERVICE_NAME)
+        limits = settings.limits()
+        application = WebApplication(
+            self._calls, self._metrics, names, limits.max_message_bytes, settings.web_origins, settings.web_root
+        )
+        make_tls = None if tls is None else tls.files.make_context
+        self._web = web = WebServer(application, settings, self._metrics, self._max_connections(), make_tls)
+        self.web_address = web.bind(settings.host, settings.web_port, shared=self._shared_port)
+        if tls is not None:
+            tls.on_reload = lambda: self._background.append(asyncio.create_task(web.reload_tls()))
+
     def _serve_metrics(self) -> None:
         host = self._settings.metrics_host
         self._metrics_server = serve_metrics(self._metrics.registry, host, self._settings.metrics_port)
@@ -163,7 +200,15 @@ class BuracoServer:
     async def crashed(self) -> BaseException:
         """Wait until the server accepts no calls any more although nobody stopped it; return why."""
         assert self._server is not None, "started before"
-        return await self._server.crashed()
+        waiting = [asyncio.ensure_future(self._server.crashed())]
+        if self._web is not None:
+            waiting.append(asyncio.ensure_future(self._web.crashed()))
+        try:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            return next(iter(done)).result()
+        finally:
+            for wait in waiting:
+                wait.cancel()
 
     async def stop(self, grace: float | None = None) -> None:
         """Drain and close everything: health and table watchers are notified, and calls may finish.
@@ -174,7 +219,7 @@ class BuracoServer:
         if self._stopping:
             if self._server is not None and not self._stopped:
                 self._log.warning("stopping at once")
-                await self._server.stop(None)
+                await asyncio.gather(self._server.stop(None), self._stop_web(0.0))
             return
         self._stopping = True
         grace = self._settings.drain_grace if grace is None else grace
@@ -183,7 +228,7 @@ class BuracoServer:
         deadline = loop.time() + grace
         await self._drain(deadline)
         if self._server is not None:
-            await self._stop_calls(self._server, deadline)
+            await asyncio.gather(self._stop_calls(self._server, deadline), self._stop_web(deadline))
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -196,6 +241,10 @@ class BuracoServer:
         self._stopped = True
         self._log.info("stopped")
         logs.flush()
+
+    async def _stop_web(self, deadline: float) -> None:
+        if self._web is not None:
+            await self._web.stop(deadline)
 
     async def _drain(self, deadline: float) -> None:
         """Notify the watchers of health and tables."""

@@ -8,6 +8,7 @@ an error that stops the start is reported once, and a new store is created by on
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import signal
 from collections.abc import Mapping
@@ -54,11 +55,12 @@ class Supervisor:
         stop_requested = handle_stop_signals(lambda: self._signal_all(CUT_SHORT), is_worker=False)
         registry = CollectorRegistry()
         registry.register(SumCollector(lambda: self._collect_from_thread(loop)))
-        with reserve_port(settings.host, settings.port) as port:
-            self._environment |= self._worker_settings(port)
+        with reserve_port(settings.host, settings.port) as port, self._reserve_web_port() as web_port:
+            self._environment |= self._worker_settings(port, web_port)
             metrics_server = serve_metrics(registry, settings.metrics_host, settings.metrics_port)
             metrics_address = f"{settings.metrics_host}:{metrics_server.port}" if metrics_server is not None else None
-            serving = loop.create_task(self._serve(format_address(settings.host, port), metrics_address))
+            web_address = None if web_port is None else format_address(settings.host, web_port)
+            serving = loop.create_task(self._serve(format_address(settings.host, port), metrics_address, web_address))
             stopping = loop.create_task(stop_requested.wait())
             try:
                 await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -74,25 +76,34 @@ class Supervisor:
         if problems:
             raise StartError(f"workers did not stop in order: {', '.join(problems)}")
 
-    def _worker_settings(self, port: int) -> dict[str, str]:
+    def _reserve_web_port(self) -> contextlib.AbstractContextManager[int | None]:
+        """Reserve the web port if there is one, for the workers."""
+        if self._settings.web_port < 0:
+            return contextlib.nullcontext()
+        return reserve_port(self._settings.host, self._settings.web_port, "--host, --web-port")
+
+    def _worker_settings(self, port: int, web_port: int | None) -> dict[str, str]:
         """Return the environment variables that differ for workers."""
         changes = {"BURACO_PORT": str(port), "BURACO_METRICS_PORT": "-1", "BURACO_READY_FILE": "", "BURACO_WORKERS": ""}
+        if web_port is not None:
+            changes["BURACO_WEB_PORT"] = str(web_port)
         if not self._settings.signing_keys:
             # All workers need the same one. Only this user can read the environment of a process.
             changes["BURACO_SIGNING_KEYS"] = f"random-{secrets.token_hex(4)}:{secrets.token_hex(MIN_SECRET_BYTES)}"
         return changes
 
-    async def _serve(self, address: str, metrics_address: str | None) -> None:
+    async def _serve(self, address: str, metrics_address: str | None, web_address: str | None) -> None:
         """Start the workers and replace those that end; never return. Raise StartError."""
         try:
             first = await self._start_worker(1)
             async with asyncio.TaskGroup() as starting:
                 others = [starting.create_task(self._start_worker(n)) for n in range(2, self._settings.workers + 1)]
-            with write_ready_file(self._settings.ready_file, address, metrics_address):
+            with write_ready_file(self._settings.ready_file, address, metrics_address, web_address):
                 self._log.info(
                     "serving",
                     address=address,
                     metrics_address=metrics_address,
+                    web_address=web_address,
                     store=self._settings.redacted_store,
                     workers=len(self._workers),
                 )

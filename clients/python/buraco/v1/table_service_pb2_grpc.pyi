@@ -38,6 +38,7 @@ class TableServiceStub:
                            `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
       UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
                            while a new version is rolled out; try another
+      UNIMPLEMENTED        NEEDS_GRPC: PlayTable over the web port, where no two-way streams are; WatchTable and SubmitMoves do the same
       INTERNAL             INTERNAL, with the id under which the service logged the cause
     gRPC itself ends a call without an ErrorInfo when the connection breaks (UNAVAILABLE) or the call comes too late for a replica
     that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
@@ -178,6 +179,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
                            `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
       UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
                            while a new version is rolled out; try another
+      UNIMPLEMENTED        NEEDS_GRPC: PlayTable over the web port, where no two-way streams are; WatchTable and SubmitMoves do the same
       INTERNAL             INTERNAL, with the id under which the service logged the cause
     gRPC itself ends a call without an ErrorInfo when the connection breaks (UNAVAILABLE) or the call comes too late for a replica
     that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
