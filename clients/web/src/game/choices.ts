@@ -61,7 +61,10 @@ export function wildPlace(move: Move, melds: readonly Meld[]): WildPlace | undef
   const uncertain = new Set<number>(Number(hasWild) + laid.filter(isWild).length > 1 ? [2] : []);
   if (laid.some((card) => rankOf(card) === 1)) for (const place of [1, 14]) uncertain.add(place);
   const size = (base?.cards.length ?? 0) + laid.length;
-  for (const [low, end] of [[wild, "LEFT"], [wild - size + 1, "RIGHT"]] as const) {
+  for (const [low, end] of [
+    [wild, "LEFT"],
+    [wild - size + 1, "RIGHT"],
+  ] as const) {
     const places = new Set(Array.from({ length: size }, (_, index) => low + index));
     places.delete(wild);
     const fits = [...naturals].every((place) => places.has(place));

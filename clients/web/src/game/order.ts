@@ -42,9 +42,15 @@ function byRank(cards: readonly number[]): number[] {
 function byMelds(cards: readonly number[], sets: boolean): number[] {
   const left = counted(cards);
   const ordered: number[] = [];
-  for (const [gaps, size] of [[0, 3], [1, 2]] as const) {
+  for (const [gaps, size] of [
+    [0, 3],
+    [1, 2],
+  ] as const) {
     for (;;) {
-      const longest = groups(left, gaps, sets).reduce((best, group) => (group.length > best.length ? group : best), []);
+      const longest = groups(left, gaps, sets).reduce(
+        (best, group) => (group.length > best.length ? group : best),
+        [],
+      );
       if (longest.length < size) break;
       ordered.push(...longest);
       for (const card of longest) left.set(card, left.get(card)! - 1);
@@ -56,7 +62,8 @@ function byMelds(cards: readonly number[], sets: boolean): number[] {
 
 function groups(left: Map<number, number>, gaps: number, sets: boolean): number[][] {
   const found: number[][] = [];
-  for (const suit of SUIT_ORDER) for (let low = 1; low <= ACE_HIGH; low++) found.push(run(left, suit, low, gaps));
+  for (const suit of SUIT_ORDER)
+    for (let low = 1; low <= ACE_HIGH; low++) found.push(run(left, suit, low, gaps));
   if (sets) {
     for (let rank = 3; rank <= ACE_HIGH; rank++) {
       found.push(

@@ -154,7 +154,10 @@ function withEvents(state: TableState, events: readonly Event[], revision: bigin
 }
 
 function renamed(view: View, seat: number, playerName: string): View {
-  return { ...view, seats: view.seats.map((there) => (there.seat === seat ? { ...there, playerName } : there)) };
+  return {
+    ...view,
+    seats: view.seats.map((there) => (there.seat === seat ? { ...there, playerName } : there)),
+  };
 }
 
 function withChat(state: TableState, message: ChatMessage): TableState {

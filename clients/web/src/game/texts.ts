@@ -15,9 +15,18 @@ type Values = Record<string, unknown>;
 
 const LOAD: Record<Language, () => Promise<[Record<string, Text>, Record<string, string>]>> = {
   en: async () => [en, pageEn],
-  it: async () => [(await import("../../../texts/it.json")).default, (await import("../i18n/it.json")).default],
-  pt: async () => [(await import("../../../texts/pt.json")).default, (await import("../i18n/pt.json")).default],
-  es: async () => [(await import("../../../texts/es.json")).default, (await import("../i18n/es.json")).default],
+  it: async () => [
+    (await import("../../../texts/it.json")).default,
+    (await import("../i18n/it.json")).default,
+  ],
+  pt: async () => [
+    (await import("../../../texts/pt.json")).default,
+    (await import("../i18n/pt.json")).default,
+  ],
+  es: async () => [
+    (await import("../../../texts/es.json")).default,
+    (await import("../i18n/es.json")).default,
+  ],
 };
 
 /** Return the language to begin with: the one chosen, else the browser's, else English. */
@@ -78,7 +87,9 @@ export class Texts {
 
   /** Return why a call failed. */
   failure({ code, reason }: Failure): string {
-    const key = [`violation.${reason}`, `reason.${reason}`, `code.${code}`].find((name) => name in this.shared);
+    const key = [`violation.${reason}`, `reason.${reason}`, `code.${code}`].find(
+      (name) => name in this.shared,
+    );
     return this.text(key ?? "code.UNKNOWN");
   }
 
@@ -105,7 +116,9 @@ export class Texts {
       values.score = value.scores.join(" : ");
     } else {
       const seat = "starter" in value ? value.starter : "seat" in value ? value.seat : undefined;
-      values.player = ("playerName" in value && value.playerName) || (seat === undefined ? "" : names[seat] || this.seat(seat));
+      values.player =
+        ("playerName" in value && value.playerName) ||
+        (seat === undefined ? "" : names[seat] || this.seat(seat));
     }
     const key = `event.${snake(kind)}`;
     const variant = `${key}.${variantOf(event)}`;
@@ -131,7 +144,8 @@ export class Texts {
     const write = (cards: readonly number[]) => (spoken ? this.cardNames(cards) : this.cards(cards));
     const values: Values = {};
     for (const [name, field] of Object.entries(value)) values[snake(name)] = field;
-    const own = "cards" in value && Array.isArray(value.cards) && value.cards.length > 0 ? value.cards : undefined;
+    const own =
+      "cards" in value && Array.isArray(value.cards) && value.cards.length > 0 ? value.cards : undefined;
     const melded = "meld" in value && value.meld && typeof value.meld === "object" && "cards" in value.meld;
     const cards = own ?? (melded ? (value.meld as { cards: number[] }).cards : []);
     values.cards = write(cards as number[]);
@@ -151,7 +165,11 @@ function variantOf({ event }: Event): string {
     case "dealEnded":
       return Ending[event.value.ending];
     case "matchEnded":
-      return event.value.winner !== undefined ? "" : event.value.how === MatchEnd.ABORTED ? "aborted" : "draw";
+      return event.value.winner !== undefined
+        ? ""
+        : event.value.how === MatchEnd.ABORTED
+          ? "aborted"
+          : "draw";
     case "seatChanged":
       return event.value.playerName ? "" : "left";
     case "turnTimedOut":

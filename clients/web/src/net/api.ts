@@ -1,6 +1,6 @@
 /** The service as the page calls it: unary calls are repeated safely under one request id while the service is away. */
 
-import { Code, ConnectError, type CallOptions, createClient, type Interceptor } from "@connectrpc/connect";
+import { type CallOptions, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { AccountService, RulesService, TableService } from "./wire";
 
@@ -27,7 +27,8 @@ const transport = createConnectTransport({
   useBinaryFormat: true,
   interceptors: [repeat],
   // Nothing is sent along that the page did not set, and no answer is kept.
-  fetch: (input, init) => fetch(input, { ...init, credentials: "omit", cache: "no-store", referrerPolicy: "no-referrer" }),
+  fetch: (input, init) =>
+    fetch(input, { ...init, credentials: "omit", cache: "no-store", referrerPolicy: "no-referrer" }),
 });
 
 export const tables = createClient(TableService, transport);

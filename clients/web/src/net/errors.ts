@@ -25,7 +25,10 @@ export function isUnimplemented(thrown: unknown): boolean {
 }
 
 function codeName(code: Code): string {
-  return (Code[code] ?? "Unknown").replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase().replace("CANCELED", "CANCELLED");
+  return (Code[code] ?? "Unknown")
+    .replace(/(?<=[a-z])(?=[A-Z])/g, "_")
+    .toUpperCase()
+    .replace("CANCELED", "CANCELLED");
 }
 
 /** Read the field `reason` of a google.rpc.ErrorInfo, which the contract does not import. */

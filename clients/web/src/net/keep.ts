@@ -51,7 +51,13 @@ export const keptCode = (table: string) => read<string>(CODE + table);
 export const keepCode = (table: string, code: string) => write(CODE + table, code);
 
 export function keptPreferences(): Preferences {
-  return { language: "", theme: "system", fourColours: false, order: "suit", ...read<Partial<Preferences>>(PREFERENCES) };
+  return {
+    language: "",
+    theme: "system",
+    fourColours: false,
+    order: "suit",
+    ...read<Partial<Preferences>>(PREFERENCES),
+  };
 }
 export const keepPreferences = (preferences: Preferences) => write(PREFERENCES, preferences);
 

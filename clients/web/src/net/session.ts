@@ -63,7 +63,14 @@ export class TableSession {
   /** Take a seat; the first free one if none is given. */
   async join(name: string, seat?: number, invitationCode = ""): Promise<void> {
     const answer = await tables.joinTable(
-      { tableId: this.tableId, seat, playerName: name, entropy: randomBytes(32), requestId: newRequestId(), invitationCode },
+      {
+        tableId: this.tableId,
+        seat,
+        playerName: name,
+        entropy: randomBytes(32),
+        requestId: newRequestId(),
+        invitationCode,
+      },
       withToken(keptPlayer()?.token),
     );
     rememberSeat(this.tableId, answer.seat, answer.token, answer.tokenExpiresAt);
@@ -107,12 +114,18 @@ export class TableSession {
   }
 
   async resign(withdraw = false): Promise<void> {
-    await tables.resign({ tableId: this.tableId, requestId: newRequestId(), withdraw }, withToken(this.#token));
+    await tables.resign(
+      { tableId: this.tableId, requestId: newRequestId(), withdraw },
+      withToken(this.#token),
+    );
     await this.refresh();
   }
 
   async offerDraw(withdraw = false): Promise<void> {
-    await tables.offerDraw({ tableId: this.tableId, requestId: newRequestId(), withdraw }, withToken(this.#token));
+    await tables.offerDraw(
+      { tableId: this.tableId, requestId: newRequestId(), withdraw },
+      withToken(this.#token),
+    );
     await this.refresh();
   }
 
@@ -178,7 +191,8 @@ export class TableSession {
         if (!this.#stream.signal.aborted && (await this.#isFinal(thrown))) return;
       }
       if (this.#closed) return;
-      if (!this.#stream.signal.aborted || !navigator.onLine) this.dispatch({ type: "connection", connection: "lost" });
+      if (!this.#stream.signal.aborted || !navigator.onLine)
+        this.dispatch({ type: "connection", connection: "lost" });
       await pause(heard ? 50 : wait * (0.75 + Math.random() / 2));
       wait = Math.min(LONGEST_WAIT, wait * 2);
     }
@@ -240,8 +254,21 @@ export class TableSession {
   /** Read the table again after events that change more of it than a view shows. */
   #follow(events: readonly Event[]): void {
     const only = new Set([
-      "seatChanged", "dealt", "dealEnded", "matchEnded", "resigned", "drawOffered", "offerWithdrawn", "aborted",
-      "confirmationAwaited", "scoreConfirmed", "seatAbsent", "seatReturned", "substituteJoined", "substituteLeft", "turnTimedOut",
+      "seatChanged",
+      "dealt",
+      "dealEnded",
+      "matchEnded",
+      "resigned",
+      "drawOffered",
+      "offerWithdrawn",
+      "aborted",
+      "confirmationAwaited",
+      "scoreConfirmed",
+      "seatAbsent",
+      "seatReturned",
+      "substituteJoined",
+      "substituteLeft",
+      "turnTimedOut",
     ]);
     if (events.some(({ event }) => only.has(event.case ?? ""))) void this.refresh();
   }
@@ -279,7 +306,17 @@ export class TableSession {
 }
 
 /** Keep the token of a seat for every tab. */
-export function rememberSeat(table: string, seat: number, token: string, expires: Timestamp | undefined): void {
+export function rememberSeat(
+  table: string,
+  seat: number,
+  token: string,
+  expires: Timestamp | undefined,
+): void {
   const now = Date.now();
-  keepSeat(table, { seat, token, obtainedAt: now, expiresAt: expires ? timestampMs(expires) : now + 3_600_000 });
+  keepSeat(table, {
+    seat,
+    token,
+    obtainedAt: now,
+    expiresAt: expires ? timestampMs(expires) : now + 3_600_000,
+  });
 }

@@ -1,6 +1,6 @@
 /** The page: its language and look, and which of lobby and table is shown. */
 
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { languageFor, loadTexts, type Texts } from "../game/texts";
 import { failureOf } from "../net/errors";
 import { keepPreferences, keptPreferences, type Preferences } from "../net/keep";
@@ -31,8 +31,12 @@ export function App({ first }: { first: Texts }) {
     root.dataset.theme = preferences.theme;
     root.classList.toggle("four-colours", preferences.fourColours);
   }, [texts, preferences]);
+  const toast = useRef<HTMLDivElement>(null);
   useEffect(() => {
+    // Shown again, so that it is above a window that was opened meanwhile.
+    toast.current?.hidePopover?.();
     if (!message) return;
+    toast.current?.showPopover?.();
     const timer = setTimeout(() => setMessage(""), SHOWN);
     return () => clearTimeout(timer);
   }, [message]);
@@ -66,12 +70,17 @@ export function App({ first }: { first: Texts }) {
     <SharedContext.Provider value={shared}>
       <CardShapes />
       {route.table ? (
-        <TablePage key={route.table} id={route.table} code={route.code} onSettings={() => setSettings(true)} />
+        <TablePage
+          key={route.table}
+          id={route.table}
+          code={route.code}
+          onSettings={() => setSettings(true)}
+        />
       ) : (
         <Lobby onSettings={() => setSettings(true)} />
       )}
       {settings && <Settings onClose={() => setSettings(false)} />}
-      <div class="toast-place" role="status" aria-live="polite">
+      <div ref={toast} class="toast-place" popover="manual" role="status" aria-live="polite">
         {message && (
           <p class="toast">
             <span>{message}</span>

@@ -1,17 +1,18 @@
 /** The table while a match is played: what all see, the player's hand, and what can be done now. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { hints, pickable, targetsOf, wildPlace, cardsOf } from "../game/choices";
+import { cardsOf, hints, pickable, targetsOf, wildPlace } from "../game/choices";
 import { ORDERS, type Order, sortedHand } from "../game/order";
 import type { TableState as State } from "../game/state";
 import type { TableSession } from "../net/session";
-import { type Move, NextAction, Phase, Violation, type View } from "../net/wire";
+import { type Move, NextAction, Phase, type View, Violation } from "../net/wire";
 import { CardFace } from "./card";
 import { Centre } from "./centre";
 import { useShared } from "./context";
 import { Dialog } from "./dialog";
 import { useDrag } from "./drag";
 import { Hand, type Held } from "./hand";
+import { Icon } from "./icon";
 import { Melds } from "./melds";
 import { PlayerPlate } from "./players";
 
@@ -35,16 +36,14 @@ export function Board({ state, session, view, names }: Props) {
   const moves = state.moves;
   const may = (action: NextAction) => view.nextActions.includes(action);
   const toMove = seat !== undefined && seat === view.seatToMove && view.ending === 0;
-  const held = useMemo(
-    () => arranged(view, preferences.order, own),
-    [view, preferences.order, own],
-  );
+  const held = useMemo(() => arranged(view, preferences.order, own), [view, preferences.order, own]);
   const cardOf = useCallback((key: string) => held.find((there) => there.key === key)?.card ?? 0, [held]);
 
   // What is no longer in the hand is no longer picked.
   useEffect(() => {
     const keys = new Set(held.map(({ key }) => key));
-    if ([...picked].some((key) => !keys.has(key))) setPicked(new Set([...picked].filter((key) => keys.has(key))));
+    if ([...picked].some((key) => !keys.has(key)))
+      setPicked(new Set([...picked].filter((key) => keys.has(key))));
   }, [held]);
   useEffect(() => setHinting(false), [view.turnNumber, view.phase]);
 
@@ -63,7 +62,8 @@ export function Board({ state, session, view, names }: Props) {
   }, [moves]);
   const useful = useMemo(() => {
     if (!toMove || drawing || (picked.size === 0 && !hinting)) return undefined;
-    const laying = hinting && picked.size === 0 ? moves.filter((move) => move.move.case !== "discard") : moves;
+    const laying =
+      hinting && picked.size === 0 ? moves.filter((move) => move.move.case !== "discard") : moves;
     return pickable(pickedCards, laying);
   }, [toMove, drawing, picked, hinting, pickedCards, moves]);
 
@@ -103,7 +103,13 @@ export function Board({ state, session, view, names }: Props) {
       const [kind, at] = place.split(/:(.*)/);
       const fitting = targetsOf(cards, moves);
       if (kind === "hand" && at && !keys.includes(at)) {
-        setOwn(movedBefore(held.map(({ key }) => key), keys, at));
+        setOwn(
+          movedBefore(
+            held.map(({ key }) => key),
+            keys,
+            at,
+          ),
+        );
       } else if (kind === "new") {
         if (fitting.lay.length > 0) decide(fitting.lay);
         else void explain(cards);
@@ -128,14 +134,18 @@ export function Board({ state, session, view, names }: Props) {
     prefer({ order: next as Order });
   };
   const others = view.seats.length === 4 ? [1, 2, 3] : [1];
-  const around = seat === undefined ? view.seats : others.map((step) => view.seats[(seat + step) % view.seats.length]!);
+  const around =
+    seat === undefined ? view.seats : others.map((step) => view.seats[(seat + step) % view.seats.length]!);
   const ownSeat = seat === undefined ? undefined : view.seats[seat];
   const fresh = freshMeld(state);
   const side = view.sides[ownSide]!;
   const listed = useMemo(() => (hinting ? hints(moves) : []), [hinting, moves]);
 
   return (
-    <div class={`board seats-${view.seats.length} ${toMove ? "my-turn" : ""} ${drag ? "dragging" : ""}`}>
+    <div
+      data-revision={String(state.revision)}
+      class={`board seats-${view.seats.length} ${toMove ? "my-turn" : ""} ${drag ? "dragging" : ""}`}
+    >
       <div class="felt">
         <ul class="around" aria-label={texts.t("players")}>
           {around.map((there) => (
@@ -151,7 +161,9 @@ export function Board({ state, session, view, names }: Props) {
         </ul>
         <Melds
           melds={view.sides[1 - ownSide]?.melds ?? []}
-          label={seat === undefined ? names.filter((_, at) => at % 2 === 1).join(" & ") : texts.t("melds.theirs")}
+          label={
+            seat === undefined ? names.filter((_, at) => at % 2 === 1).join(" & ") : texts.t("melds.theirs")
+          }
           own={false}
           fresh={fresh?.side === 1 - ownSide ? fresh.index : undefined}
         />
@@ -167,12 +179,18 @@ export function Board({ state, session, view, names }: Props) {
         />
         <Melds
           melds={side.melds}
-          label={seat === undefined ? names.filter((_, at) => at % 2 === 0).join(" & ") : texts.t("melds.ours")}
+          label={
+            seat === undefined ? names.filter((_, at) => at % 2 === 0).join(" & ") : texts.t("melds.ours")
+          }
           own={seat !== undefined}
           places={new Set(dragTargets.layOff.keys())}
           canLay={dragTargets.lay.length > 0}
           movable={new Set(movable.keys())}
-          over={drag?.over?.startsWith("meld:") && !dragTargets.layOff.has(Number(drag.over.slice(5))) ? "new" : drag?.over}
+          over={
+            drag?.over?.startsWith("meld:") && !dragTargets.layOff.has(Number(drag.over.slice(5)))
+              ? "new"
+              : drag?.over
+          }
           fresh={fresh?.side === ownSide ? fresh.index : undefined}
           onLayOff={(meld) => decide(targets.layOff.get(meld) ?? [])}
           onLay={() => decide(targets.lay)}
@@ -180,7 +198,21 @@ export function Board({ state, session, view, names }: Props) {
         />
       </div>
       <div class="tray">
-        <p class={`now ${toMove ? "mine" : ""}`}>{nowText()}</p>
+        <div class="news">
+          <p class={`now ${toMove ? "mine" : ""} ${hinting ? "said" : ""}`}>{nowText()}</p>
+          {hinting && (
+            <ul class="hints" aria-label={texts.t("hint")}>
+              {listed.map((move, index) => (
+                <li key={`${index} ${texts.move(move)}`}>
+                  <button type="button" onClick={() => setPicked(keysFor(cardsOf(move), held))}>
+                    {texts.move(move)}
+                  </button>
+                </li>
+              ))}
+              {listed.length === 0 && <li class="hint">{texts.t("hint.none")}</li>}
+            </ul>
+          )}
+        </div>
         {ownSeat && (
           <>
             <div class="tools">
@@ -188,31 +220,29 @@ export function Board({ state, session, view, names }: Props) {
                 <PlayerPlate seat={ownSeat} view={view} viewAt={state.viewAt} present={state.present} own />
               </ul>
               <button type="button" onClick={changeOrder} title={texts.t("order")}>
-                <span aria-hidden="true">⇆ </span>
+                <Icon name="sort" />
                 {own ? texts.t("order.own") : texts.t(`order.${preferences.order}`)}
                 <span class="said"> ({texts.t("order")})</span>
               </button>
-              <button type="button" disabled={!may(NextAction.UNDO) || busy} onClick={() => attempt(() => session.undo(state.revision))}>
+              <button
+                type="button"
+                disabled={!may(NextAction.UNDO) || busy}
+                onClick={() => attempt(() => session.undo(state.revision))}
+              >
                 {texts.t("undo")}
               </button>
-              <button type="button" class="hinter" disabled={!toMove || drawing} aria-pressed={hinting} onClick={() => setHinting(!hinting)}>
+              <button
+                type="button"
+                class="hinter"
+                disabled={!toMove || drawing}
+                aria-pressed={hinting}
+                onClick={() => setHinting(!hinting)}
+              >
                 {texts.t("hint")}
               </button>
               <span class="grow" />
               <span class="actions">{actions()}</span>
             </div>
-            {hinting && (
-              <ul class="hints" aria-label={texts.t("hint")}>
-                {listed.map((move, index) => (
-                  <li key={`${index} ${texts.move(move)}`}>
-                    <button type="button" onClick={() => setPicked(keysFor(cardsOf(move), held))}>
-                      {texts.move(move)}
-                    </button>
-                  </li>
-                ))}
-                {listed.length === 0 && <li class="hint">{texts.t("hint.none")}</li>}
-              </ul>
-            )}
             <Hand
               cards={held}
               picked={picked}
@@ -319,11 +349,16 @@ const RANK_AT = ["", "A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q"
 function Happened({ state, names, view }: { state: State; names: readonly string[]; view: View }) {
   const { texts } = useShared();
   const from = useRef(state.events);
-  const news = state.log.filter(({ key }) => key >= from.current).map(({ event }) => texts.event(event, names, true));
+  const news = state.log
+    .filter(({ key }) => key >= from.current)
+    .map(({ event }) => texts.event(event, names, true));
   useEffect(() => {
     from.current = state.events;
   }, [state.events]);
-  const own = view.seat !== undefined && view.seat === view.seatToMove && view.phase === Phase.DRAW ? texts.t("turn.yours") : "";
+  const own =
+    view.seat !== undefined && view.seat === view.seatToMove && view.phase === Phase.DRAW
+      ? texts.t("turn.yours")
+      : "";
   const [spoken, setSpoken] = useState("");
   const text = [...news, own].filter(Boolean).join(". ");
   useEffect(() => {
@@ -365,7 +400,11 @@ function keysFor(cards: readonly number[], held: readonly Held[]): Set<string> {
 }
 
 function wildPosition(move: Move): number {
-  return ("wildPosition" in (move.move.value ?? {}) && (move.move.value as { wildPosition?: number }).wildPosition) || 0;
+  return (
+    ("wildPosition" in (move.move.value ?? {}) &&
+      (move.move.value as { wildPosition?: number }).wildPosition) ||
+    0
+  );
 }
 
 /** The meld that changed last, to be shown for a moment. */

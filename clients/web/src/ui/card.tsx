@@ -5,19 +5,82 @@ import { memo } from "preact/compat";
 import { JOKER, rankOf, rankText, SUITS, suitOf } from "../game/cards";
 
 /** Centres of the pips of a number card, in a box of 100 by 140. */
-const LEFT = 31;
+const LEFT = 34;
 const MIDDLE = 50;
-const RIGHT = 69;
+const RIGHT = 66;
 const PIPS: Record<number, readonly (readonly [number, number])[]> = {
-  2: [[MIDDLE, 32], [MIDDLE, 108]],
-  3: [[MIDDLE, 32], [MIDDLE, 70], [MIDDLE, 108]],
-  4: [[LEFT, 32], [RIGHT, 32], [LEFT, 108], [RIGHT, 108]],
-  5: [[LEFT, 32], [RIGHT, 32], [MIDDLE, 70], [LEFT, 108], [RIGHT, 108]],
-  6: [[LEFT, 32], [RIGHT, 32], [LEFT, 70], [RIGHT, 70], [LEFT, 108], [RIGHT, 108]],
-  7: [[LEFT, 32], [RIGHT, 32], [MIDDLE, 51], [LEFT, 70], [RIGHT, 70], [LEFT, 108], [RIGHT, 108]],
-  8: [[LEFT, 32], [RIGHT, 32], [MIDDLE, 51], [LEFT, 70], [RIGHT, 70], [MIDDLE, 89], [LEFT, 108], [RIGHT, 108]],
-  9: [[LEFT, 30], [RIGHT, 30], [LEFT, 56], [RIGHT, 56], [MIDDLE, 70], [LEFT, 84], [RIGHT, 84], [LEFT, 110], [RIGHT, 110]],
-  10: [[LEFT, 30], [RIGHT, 30], [MIDDLE, 43], [LEFT, 56], [RIGHT, 56], [LEFT, 84], [RIGHT, 84], [MIDDLE, 97], [LEFT, 110], [RIGHT, 110]],
+  2: [
+    [MIDDLE, 32],
+    [MIDDLE, 108],
+  ],
+  3: [
+    [MIDDLE, 32],
+    [MIDDLE, 70],
+    [MIDDLE, 108],
+  ],
+  4: [
+    [LEFT, 32],
+    [RIGHT, 32],
+    [LEFT, 108],
+    [RIGHT, 108],
+  ],
+  5: [
+    [LEFT, 32],
+    [RIGHT, 32],
+    [MIDDLE, 70],
+    [LEFT, 108],
+    [RIGHT, 108],
+  ],
+  6: [
+    [LEFT, 32],
+    [RIGHT, 32],
+    [LEFT, 70],
+    [RIGHT, 70],
+    [LEFT, 108],
+    [RIGHT, 108],
+  ],
+  7: [
+    [LEFT, 32],
+    [RIGHT, 32],
+    [MIDDLE, 51],
+    [LEFT, 70],
+    [RIGHT, 70],
+    [LEFT, 108],
+    [RIGHT, 108],
+  ],
+  8: [
+    [LEFT, 32],
+    [RIGHT, 32],
+    [MIDDLE, 51],
+    [LEFT, 70],
+    [RIGHT, 70],
+    [MIDDLE, 89],
+    [LEFT, 108],
+    [RIGHT, 108],
+  ],
+  9: [
+    [LEFT, 30],
+    [RIGHT, 30],
+    [LEFT, 56],
+    [RIGHT, 56],
+    [MIDDLE, 70],
+    [LEFT, 84],
+    [RIGHT, 84],
+    [LEFT, 110],
+    [RIGHT, 110],
+  ],
+  10: [
+    [LEFT, 30],
+    [RIGHT, 30],
+    [MIDDLE, 43],
+    [LEFT, 56],
+    [RIGHT, 56],
+    [LEFT, 84],
+    [RIGHT, 84],
+    [MIDDLE, 97],
+    [LEFT, 110],
+    [RIGHT, 110],
+  ],
 };
 
 /** Head-dresses of the court cards, in a box of 40 by 22. */
@@ -65,7 +128,13 @@ export const CardFace = memo(function CardFace({ card, small = false }: { card: 
   return (
     <svg class={`face ${kind} ${small ? "small" : "large"}`} viewBox="0 0 100 140" aria-hidden="true">
       <rect class="paper" x="1" y="1" width="98" height="138" rx="9" />
-      {card === JOKER ? <Joker small={small} /> : small ? <SmallFace card={card} /> : <LargeFace card={card} />}
+      {card === JOKER ? (
+        <Joker small={small} />
+      ) : small ? (
+        <SmallFace card={card} />
+      ) : (
+        <LargeFace card={card} />
+      )}
     </svg>
   );
 });
@@ -102,7 +171,9 @@ function LargeFace({ card }: { card: number }) {
       ) : rank > 10 ? (
         <Court rank={rank} suit={suit} />
       ) : (
-        PIPS[rank]?.map(([x, y]) => <Pip key={`${x} ${y}`} suit={suit} x={x} y={y} size={20} turned={y > 70} />)
+        PIPS[rank]?.map(([x, y]) => (
+          <Pip key={`${x} ${y}`} suit={suit} x={x} y={y} size={19} turned={y > 70} />
+        ))
       )}
     </g>
   );
@@ -148,9 +219,28 @@ function Joker({ small }: { small: boolean }) {
   );
 }
 
-function Pip({ suit, x, y, size, turned }: { suit: number; x: number; y: number; size: number; turned?: boolean }) {
+function Pip({
+  suit,
+  x,
+  y,
+  size,
+  turned,
+}: {
+  suit: number;
+  x: number;
+  y: number;
+  size: number;
+  turned?: boolean;
+}) {
   const place = { x: x - size / 2, y: y - size / 2, width: size, height: size };
-  return <use class="pip" href={`#suit-${suit}`} {...place} transform={turned ? `rotate(180 ${x} ${y})` : undefined} />;
+  return (
+    <use
+      class="pip"
+      href={`#suit-${suit}`}
+      {...place}
+      transform={turned ? `rotate(180 ${x} ${y})` : undefined}
+    />
+  );
 }
 
 /** The back of a card, with what is written on it. */

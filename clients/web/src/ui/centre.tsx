@@ -18,7 +18,8 @@ interface Props {
 export function Centre({ view, canDraw, canTake, canDiscard, over, onDraw, onTake, onDiscard }: Props) {
   const texts = useTexts();
   const closed = view.ruleSet?.closedPile ?? false;
-  const pileLabel = view.pile.length > 0 ? texts.cardNames(closed ? view.pile.slice(-1) : view.pile) : texts.t("pile.empty");
+  const pileLabel =
+    view.pile.length > 0 ? texts.cardNames(closed ? view.pile.slice(-1) : view.pile) : texts.t("pile.empty");
   const pileState = [canTake && "open", canDiscard && "open", canDiscard && over === "pile" && "over"];
   return (
     <section class="centre" aria-label={texts.t("centre.label")}>
@@ -29,7 +30,13 @@ export function Centre({ view, canDraw, canTake, canDiscard, over, onDraw, onTak
         aria-label={`${texts.t("stock")}: ${view.stockCount}. ${canDraw ? texts.text("move.draw_stock") : ""}`}
         onClick={onDraw}
       >
-        {view.stockCount > 0 ? <CardBack><b>{view.stockCount}</b></CardBack> : <span class="void" />}
+        {view.stockCount > 0 ? (
+          <CardBack>
+            <b>{view.stockCount}</b>
+          </CardBack>
+        ) : (
+          <span class="void" />
+        )}
         <small>{texts.t("stock")}</small>
       </button>
       <button

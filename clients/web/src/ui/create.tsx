@@ -3,11 +3,17 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { useState } from "preact/hooks";
-import { newRequestId, tables, withToken } from "../net/api";
+import { newRequestId, randomBytes, tables, withToken } from "../net/api";
 import { keepCode, keptPlayer } from "../net/keep";
 import { rememberSeat } from "../net/session";
-import { randomBytes } from "../net/api";
-import { AbsencePolicy, ChatMode, type RuleSet, SpectatorPolicy, TableAccess, TableOptionsSchema } from "../net/wire";
+import {
+  AbsencePolicy,
+  ChatMode,
+  type RuleSet,
+  SpectatorPolicy,
+  TableAccess,
+  TableOptionsSchema,
+} from "../net/wire";
 import { useShared } from "./context";
 import { Dialog } from "./dialog";
 import { tableLink } from "./route";
@@ -58,7 +64,13 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
       );
       const id = table?.id ?? "";
       if (invitationCode) keepCode(id, invitationCode);
-      const request = { tableId: id, playerName: player?.name ?? "", entropy: randomBytes(32), requestId: newRequestId(), invitationCode };
+      const request = {
+        tableId: id,
+        playerName: player?.name ?? "",
+        entropy: randomBytes(32),
+        requestId: newRequestId(),
+        invitationCode,
+      };
       const seat = await tables.joinTable(request, withToken(player?.token));
       rememberSeat(id, seat.seat, seat.token, seat.tokenExpiresAt);
       location.hash = tableLink(id);
@@ -66,19 +78,31 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
     setBusy(false);
   };
 
-  const seconds = (key: "turn" | "reserve" | "confirmation" | "delay", label: Parameters<typeof texts.t>[0], choices: number[]) => (
+  const seconds = (
+    key: "turn" | "reserve" | "confirmation" | "delay",
+    label: Parameters<typeof texts.t>[0],
+    choices: number[],
+  ) => (
     <label>
       {texts.t(label)}
       <select value={chosen[key]} onChange={(event) => set({ [key]: Number(event.currentTarget.value) })}>
         {choices.map((choice) => (
           <option key={choice} value={choice}>
-            {choice === 0 ? texts.t("create.none") : choice < 120 ? texts.t("seconds", { count: choice }) : texts.t("minutes", { count: choice / 60 })}
+            {choice === 0
+              ? texts.t("create.none")
+              : choice < 120
+                ? texts.t("seconds", { count: choice })
+                : texts.t("minutes", { count: choice / 60 })}
           </option>
         ))}
       </select>
     </label>
   );
-  const choice = <T extends number>(key: keyof typeof chosen, label: Parameters<typeof texts.t>[0], options: [T, Parameters<typeof texts.t>[0]][]) => (
+  const choice = <T extends number>(
+    key: keyof typeof chosen,
+    label: Parameters<typeof texts.t>[0],
+    options: [T, Parameters<typeof texts.t>[0]][],
+  ) => (
     <label>
       {texts.t(label)}
       <select value={chosen[key]} onChange={(event) => set({ [key]: Number(event.currentTarget.value) })}>
@@ -95,7 +119,10 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
       <form class="fields two" onSubmit={submit}>
         <label class="wide">
           {texts.t("create.rules")}
-          <select value={chosen.rules} onChange={(event) => set({ rules: event.currentTarget.value, target: -1 })}>
+          <select
+            value={chosen.rules}
+            onChange={(event) => set({ rules: event.currentTarget.value, target: -1 })}
+          >
             {presets.map((rule) => (
               <option key={rule.id} value={rule.id}>
                 {rule.displayName}
@@ -138,7 +165,13 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
         </label>
         <label>
           {texts.t("create.stake")}
-          <input type="number" min={0} max={1e12} value={chosen.stake} onInput={(event) => set({ stake: Number(event.currentTarget.value) })} />
+          <input
+            type="number"
+            min={0}
+            max={1e12}
+            value={chosen.stake}
+            onInput={(event) => set({ stake: Number(event.currentTarget.value) })}
+          />
         </label>
         {seconds("turn", "create.turn", [0, 15, 30, 60, 90, 300])}
         {chosen.turn > 0 ? seconds("reserve", "create.reserve", [0, 30, 60, 120, 300, 600]) : null}
@@ -151,14 +184,20 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
         {chosen.access === TableAccess.PLAYERS && (
           <label class="wide">
             {texts.t("create.players")}
-            <input required value={chosen.players} onInput={(event) => set({ players: event.currentTarget.value })} />
+            <input
+              required
+              value={chosen.players}
+              onInput={(event) => set({ players: event.currentTarget.value })}
+            />
           </label>
         )}
         {choice("spectators", "create.spectators", [
           [SpectatorPolicy.ALLOWED, "spectators.allowed"],
           [SpectatorPolicy.NONE, "spectators.none"],
         ])}
-        {chosen.spectators === SpectatorPolicy.ALLOWED ? seconds("delay", "create.delay", [0, 15, 60, 300]) : null}
+        {chosen.spectators === SpectatorPolicy.ALLOWED
+          ? seconds("delay", "create.delay", [0, 15, 60, 300])
+          : null}
         {choice("chat", "chat", [
           [ChatMode.ALL, "chat.all"],
           [ChatMode.PHRASES, "chat.phrases"],
@@ -219,7 +258,10 @@ export function optionsOf(chosen: Chosen): MessageInitShape<typeof TableOptionsS
     reserveTime: chosen.turn > 0 ? time(chosen.reserve) : undefined,
     confirmationTime: time(chosen.confirmation),
     chat: chosen.chat === ChatMode.ALL ? 0 : chosen.chat,
-    bots: order.slice(0, chosen.bots).sort().map((seat) => ({ seat, level: chosen.level })),
+    bots: order
+      .slice(0, chosen.bots)
+      .sort()
+      .map((seat) => ({ seat, level: chosen.level })),
     absence: substitutes ? AbsencePolicy.BOT : 0,
     substituteLevel: substitutes ? chosen.level : "",
   };

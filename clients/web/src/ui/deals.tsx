@@ -39,7 +39,11 @@ export function Deals({ session, names, onClose }: Props) {
           <summary>
             <b>{texts.t("deal", { number: deal.dealNumber })}</b>
             <span>{deal.score?.sides.map((side) => side.total).join(" : ") ?? "–"}</span>
-            <small>{deal.ending === Ending.UNSPECIFIED ? texts.t("deals.cutOff") : texts.text(`ending.${Ending[deal.ending]}`)}</small>
+            <small>
+              {deal.ending === Ending.UNSPECIFIED
+                ? texts.t("deals.cutOff")
+                : texts.text(`ending.${Ending[deal.ending]}`)}
+            </small>
           </summary>
           {deal.score && <ScoreSheet score={deal.score} names={names} />}
           <Fairness deal={deal} />

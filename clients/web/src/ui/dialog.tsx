@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { useTexts } from "./context";
+import { Icon } from "./icon";
 
 interface Props {
   title: string;
@@ -37,7 +38,7 @@ export function Dialog({ title, kind = "", onClose, children }: Props) {
       <header>
         <h2 id={heading}>{title}</h2>
         <button type="button" class="quiet icon" aria-label={texts.t("close")} onClick={onClose}>
-          ✕
+          <Icon name="close" />
         </button>
       </header>
       <div class="content">{children}</div>

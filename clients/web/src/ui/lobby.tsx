@@ -7,6 +7,7 @@ import { credits, millis } from "../net/player";
 import { type RuleSet, type Table, TableAccess, TableState } from "../net/wire";
 import { useShared } from "./context";
 import { CreateTable } from "./create";
+import { Icon } from "./icon";
 import { tableLink } from "./route";
 import { SignIn } from "./sign-in";
 
@@ -37,9 +38,6 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
     void attempt(async () => setPresets((await rules.listRuleSets({})).ruleSets));
   }, []);
   useEffect(() => {
-    void credits().then(setAvailable);
-  }, [player]);
-  useEffect(() => {
     let ended = false;
     const look = async () => {
       if (document.hidden) return;
@@ -51,7 +49,8 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
         mine: filter.mine,
       };
       const answer = await tables.listTables(request, withToken(filter.mine ? player?.token : undefined));
-      if (!ended) setList(answer.tables.filter((table) => !filter.seats || table.seats.length === filter.seats));
+      if (!ended)
+        setList(answer.tables.filter((table) => !filter.seats || table.seats.length === filter.seats));
     };
     void attempt(look);
     // A look that fails is followed by the next one; the first has shown why.
@@ -61,6 +60,12 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
       clearInterval(timer);
     };
   }, [filter, player]);
+
+  // Without a stake at any table the service may keep no accounts at all.
+  const staked = list?.some((table) => table.stake > 0n) ?? false;
+  useEffect(() => {
+    if (staked) void credits().then(setAvailable);
+  }, [player, staked]);
 
   /** Do what needs a name, after asking for it. */
   const named = (action: () => void) => {
@@ -81,7 +86,12 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
         withToken(keptPlayer()?.token),
       );
       const id = answer.table?.id ?? "";
-      keepSeat(id, { seat: answer.seat, token: answer.token, obtainedAt: Date.now(), expiresAt: millis(answer.tokenExpiresAt) });
+      keepSeat(id, {
+        seat: answer.seat,
+        token: answer.token,
+        obtainedAt: Date.now(),
+        expiresAt: millis(answer.tokenExpiresAt),
+      });
       location.hash = tableLink(id);
     });
   const follow = (event: Event) => {
@@ -92,7 +102,8 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
   };
 
   const change = (part: Partial<Filter>) => setFilter({ ...filter, ...part });
-  const shown = list && [...list].sort((a, b) => a.state - b.state || millis(b.updatedAt) - millis(a.updatedAt));
+  const shown =
+    list && [...list].sort((a, b) => a.state - b.state || millis(b.updatedAt) - millis(a.updatedAt));
   return (
     <div class="lobby">
       <header class="bar">
@@ -100,12 +111,14 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
           <img src="/icon.svg" alt="" width="28" height="28" /> Buraco
         </h1>
         <span class="grow" />
-        {available !== undefined && <span class="credit">{texts.t("credit", { amount: String(available) })}</span>}
+        {available !== undefined && (
+          <span class="credit">{texts.t("credit", { amount: String(available) })}</span>
+        )}
         <button type="button" class="quiet" onClick={() => setOpen("sign-in")}>
           {player?.name || texts.t("signIn")}
         </button>
         <button type="button" class="quiet icon" aria-label={texts.t("settings")} onClick={onSettings}>
-          ⚙
+          <Icon name="settings" />
         </button>
       </header>
       <main>
@@ -132,7 +145,10 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
             <span class="grow" />
             <label>
               <span class="said">{texts.t("filter.state")}</span>
-              <select value={filter.state} onChange={(event) => change({ state: Number(event.currentTarget.value) })}>
+              <select
+                value={filter.state}
+                onChange={(event) => change({ state: Number(event.currentTarget.value) })}
+              >
                 <option value={0}>{texts.t("filter.allStates")}</option>
                 {[TableState.WAITING, TableState.PLAYING, TableState.FINISHED].map((state) => (
                   <option key={state} value={state}>
@@ -143,7 +159,10 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
             </label>
             <label>
               <span class="said">{texts.t("create.rules")}</span>
-              <select value={filter.ruleSet} onChange={(event) => change({ ruleSet: event.currentTarget.value })}>
+              <select
+                value={filter.ruleSet}
+                onChange={(event) => change({ ruleSet: event.currentTarget.value })}
+              >
                 <option value="">{texts.t("filter.allRules")}</option>
                 {presets.map((preset) => (
                   <option key={preset.id} value={preset.id}>
@@ -154,19 +173,30 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
             </label>
             <label>
               <span class="said">{texts.t("create.seats")}</span>
-              <select value={filter.seats} onChange={(event) => change({ seats: Number(event.currentTarget.value) })}>
+              <select
+                value={filter.seats}
+                onChange={(event) => change({ seats: Number(event.currentTarget.value) })}
+              >
                 <option value={0}>2 + 4</option>
                 <option value={2}>2</option>
                 <option value={4}>4</option>
               </select>
             </label>
             <label class="check">
-              <input type="checkbox" checked={filter.free} onChange={(event) => change({ free: event.currentTarget.checked })} />
+              <input
+                type="checkbox"
+                checked={filter.free}
+                onChange={(event) => change({ free: event.currentTarget.checked })}
+              />
               {texts.t("filter.free")}
             </label>
             {player?.token && (
               <label class="check">
-                <input type="checkbox" checked={filter.mine} onChange={(event) => change({ mine: event.currentTarget.checked })} />
+                <input
+                  type="checkbox"
+                  checked={filter.mine}
+                  onChange={(event) => change({ mine: event.currentTarget.checked })}
+                />
                 {texts.t("filter.mine")}
               </label>
             )}
@@ -202,7 +232,11 @@ function TableEntry({ table }: { table: Table }) {
   const { texts } = useShared();
   const free = table.seats.filter((seat) => !seat.playerName && !seat.botLevel).length;
   const seated = keptSeat(table.id) !== undefined && table.state !== TableState.FINISHED;
-  const action = seated ? "lobby.back" : table.state !== TableState.FINISHED && free > 0 ? "lobby.join" : "lobby.watch";
+  const action = seated
+    ? "lobby.back"
+    : table.state !== TableState.FINISHED && free > 0
+      ? "lobby.join"
+      : "lobby.watch";
   const access = table.options?.access ?? TableAccess.PUBLIC;
   return (
     <a class={`entry ${seated ? "seated" : ""}`} href={tableLink(table.id)}>
@@ -213,7 +247,9 @@ function TableEntry({ table }: { table: Table }) {
           {" · "}
           {table.targetScore ? texts.t("points", { count: table.targetScore }) : texts.t("oneDeal")}
           {table.stake > 0n ? ` · ${texts.t("stake", { amount: String(table.stake) })}` : ""}
-          {access > TableAccess.PUBLIC ? ` · 🔒` : ""}
+          {access > TableAccess.PUBLIC
+            ? ` · ${texts.t(access === TableAccess.INVITATION ? "access.invitation" : "access.players")}`
+            : ""}
         </small>
       </span>
       <span class="seats">
@@ -223,7 +259,9 @@ function TableEntry({ table }: { table: Table }) {
           </span>
         ))}
       </span>
-      {table.match?.scores.length === 2 && table.state !== TableState.WAITING && <span class="scores">{table.match.scores.join(" : ")}</span>}
+      {table.match?.scores.length === 2 && table.state !== TableState.WAITING && (
+        <span class="scores">{table.match.scores.join(" : ")}</span>
+      )}
       <span class="go">{texts.t(action)}</span>
     </a>
   );

@@ -21,17 +21,40 @@ interface Props {
   onMoveWild?: (meld: number) => void;
 }
 
-export function Melds({ melds, label, own, places, canLay, movable, over, fresh, onLayOff, onLay, onMoveWild }: Props) {
+export function Melds({
+  melds,
+  label,
+  own,
+  places,
+  canLay,
+  movable,
+  over,
+  fresh,
+  onLayOff,
+  onLay,
+  onMoveWild,
+}: Props) {
   const texts = useTexts();
   return (
-    <section class={`melds ${own ? "own" : "theirs"}`} aria-label={label} data-drop={own ? "new" : undefined} tabIndex={0}>
+    <section
+      class={`melds ${own ? "own" : "theirs"}`}
+      aria-label={label}
+      data-drop={own ? "new" : undefined}
+      tabIndex={0}
+    >
       <h3>{label}</h3>
       <ol>
         {melds.map((meld, index) => {
           const kind = BuracoKind[meld.buraco]!.toLowerCase();
           const open = places?.has(index);
           const place = `meld:${index}`;
-          const classes = ["meld", kind, open && "open", over === place && open && "over", fresh === index && "fresh"];
+          const classes = [
+            "meld",
+            kind,
+            open && "open",
+            over === place && open && "over",
+            fresh === index && "fresh",
+          ];
           return (
             // Melds keep their places, so the index is their identity.
             <li
@@ -54,7 +77,12 @@ export function Melds({ melds, label, own, places, canLay, movable, over, fresh,
                 </span>
               )}
               {open && (
-                <button type="button" class="target" aria-label={texts.t("meld.layOff", { number: index + 1 })} onClick={() => onLayOff?.(index)} />
+                <button
+                  type="button"
+                  class="target"
+                  aria-label={texts.t("meld.layOff", { number: index + 1 })}
+                  onClick={() => onLayOff?.(index)}
+                />
               )}
               {movable?.has(index) && !open && (
                 <button
@@ -71,7 +99,10 @@ export function Melds({ melds, label, own, places, canLay, movable, over, fresh,
           );
         })}
         {own && (
-          <li class={`slot ${canLay ? "open" : ""} ${canLay && over === "new" ? "over" : ""}`} data-drop="new">
+          <li
+            class={`slot ${canLay ? "open" : ""} ${canLay && over === "new" ? "over" : ""}`}
+            data-drop="new"
+          >
             {canLay && (
               <button type="button" class="target" onClick={onLay}>
                 {texts.t("meld.layHere")}

@@ -18,12 +18,30 @@ export function PlayerPlate({ seat, view, viewAt, present, own, partner }: Plate
   const texts = useTexts();
   const toMove = view.seatToMove === seat.seat && view.ending === 0;
   const here = present?.has(seat.seat) ?? seat.present;
+  // A service that does not report presence shows nobody.
+  const known = seat.isBot || present !== undefined || view.seats.some((there) => there.present);
   const side = view.sides[seat.side];
   const name = seat.playerName || texts.seat(seat.seat);
-  const state = seat.isBot ? texts.t("seat.bot") : seat.absent ? texts.t("seat.absent") : here ? texts.t("seat.here") : texts.t("seat.away");
+  const state = seat.isBot
+    ? texts.t("seat.bot")
+    : seat.absent
+      ? texts.t("seat.absent")
+      : here
+        ? texts.t("seat.here")
+        : texts.t("seat.away");
   return (
-    <li class={`plate side-${seat.side} ${toMove ? "to-move" : ""} ${own ? "own" : ""}`} aria-current={toMove ? "true" : undefined}>
-      <span class={`dot ${seat.isBot ? "bot" : here && !seat.absent ? "here" : "away"}`} role="img" aria-label={state} title={state} />
+    <li
+      class={`plate side-${seat.side} ${toMove ? "to-move" : ""} ${own ? "own" : ""}`}
+      aria-current={toMove ? "true" : undefined}
+    >
+      {known && (
+        <span
+          class={`dot ${seat.isBot ? "bot" : here && !seat.absent ? "here" : "away"}`}
+          role="img"
+          aria-label={state}
+          title={state}
+        />
+      )}
       <span class="who">
         <b>{name}</b>
         {(partner || own) && <small>{texts.t(own ? "seat.you" : "seat.partner")}</small>}

@@ -22,7 +22,13 @@ export function SignIn({ onDone, onClose }: { onDone: (name: string) => void; on
       <form class="fields" onSubmit={submit}>
         <label>
           {texts.t("signIn.name")}
-          <input value={name} required maxLength={64} autocomplete="nickname" onInput={(event) => setName(event.currentTarget.value)} />
+          <input
+            value={name}
+            required
+            maxLength={64}
+            autocomplete="nickname"
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
         </label>
         <p class="hint">{texts.t("signIn.hint")}</p>
         <button type="submit" class="main" disabled={busy}>

@@ -5,11 +5,20 @@ import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
 import { EMPTY, reduce } from "../game/state";
 import { keptPlayer } from "../net/keep";
 import { TableSession } from "../net/session";
-import { ChatMode, MatchEnd, OfferKind, SpectatorPolicy, type Table, TableState, type View } from "../net/wire";
+import {
+  ChatMode,
+  MatchEnd,
+  OfferKind,
+  SpectatorPolicy,
+  type Table,
+  TableState,
+  type View,
+} from "../net/wire";
 import { Board } from "./board";
 import { useShared } from "./context";
 import { Deals } from "./deals";
 import { Dialog } from "./dialog";
+import { Icon } from "./icon";
 import { tableLink } from "./route";
 import { ScoreWindow, sideName } from "./score";
 import { Chat, Log } from "./talk";
@@ -43,7 +52,10 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
   }, [chatShown, state.chat.length]);
   const unread = chatShown ? 0 : state.chat.length - seen;
   useEffect(() => {
-    document.title = view && seat === view.seatToMove && table?.state === TableState.PLAYING ? `● ${texts.t("turn.yours")} – Buraco` : "Buraco";
+    document.title =
+      view && seat === view.seatToMove && table?.state === TableState.PLAYING
+        ? `● ${texts.t("turn.yours")} – Buraco`
+        : "Buraco";
   }, [view, seat, table, texts]);
 
   if (!session) return null;
@@ -58,8 +70,11 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
     );
   }
 
-  const say: Parameters<typeof Chat>[0]["onSay"] = (content, partner) => void attempt(() => session.say(content, partner));
-  const chat = <Chat messages={state.chat} seat={seat} mode={chatMode} hasPartner={names.length === 4} onSay={say} />;
+  const say: Parameters<typeof Chat>[0]["onSay"] = (content, partner) =>
+    void attempt(() => session.say(content, partner));
+  const chat = (
+    <Chat messages={state.chat} seat={seat} mode={chatMode} hasPartner={names.length === 4} onSay={say} />
+  );
   const log = <Log lines={state.log} names={names} />;
   const hasChat = chatMode !== ChatMode.OFF;
   const remaining = view?.confirmationRemaining
@@ -69,7 +84,7 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
     <div class={`table-page ${state.connection}`}>
       <header class="bar">
         <a class="quiet icon button" href="#/" aria-label={texts.t("lobby")}>
-          ‹
+          <Icon name="back" />
         </a>
         <h1 class="rule-name">{table?.ruleSet?.displayName ?? "Buraco"}</h1>
         <Scores view={view} table={table} seat={seat} names={names} />
@@ -79,11 +94,17 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
             {texts.t(state.connection === "lost" ? "connection.lost" : "connection.connecting")}
           </span>
         )}
-        <button type="button" class="quiet icon narrow" aria-label={`${texts.t("log")}, ${texts.t("chat")}`} onClick={() => setOpen("log")}>
-          💬{unread > 0 && <b class="badge">{unread}</b>}
+        <button
+          type="button"
+          class="quiet icon narrow"
+          aria-label={`${texts.t("log")}, ${texts.t("chat")}`}
+          onClick={() => setOpen("log")}
+        >
+          <Icon name="talk" />
+          {unread > 0 && <b class="badge">{unread}</b>}
         </button>
         <button type="button" class="quiet icon" aria-label={texts.t("menu")} onClick={() => setOpen("menu")}>
-          ☰
+          <Icon name="menu" />
         </button>
       </header>
       <main class="room">
@@ -119,7 +140,9 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
           </div>
         </aside>
       </main>
-      {table?.state === TableState.FINISHED && !score && <Result table={table} names={names} seat={seat} session={session} onDeals={() => setOpen("deals")} />}
+      {table?.state === TableState.FINISHED && !score && (
+        <Result table={table} names={names} seat={seat} session={session} onDeals={() => setOpen("deals")} />
+      )}
       {score && (
         <ScoreWindow
           {...score}
@@ -144,22 +167,39 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
           )}
         </Dialog>
       )}
-      {open === "menu" && <Menu table={table} seat={seat} session={session} onOpen={setOpen} onSettings={onSettings} />}
+      {open === "menu" && (
+        <Menu table={table} seat={seat} session={session} onOpen={setOpen} onSettings={onSettings} />
+      )}
     </div>
   );
 }
 
 /** Return the names at the seats; a seat without one by its number. */
-function namesOf(table: Table | undefined, view: View | undefined, numbered: (seat: number) => string): string[] {
+function namesOf(
+  table: Table | undefined,
+  view: View | undefined,
+  numbered: (seat: number) => string,
+): string[] {
   const seats = view?.seats ?? table?.seats ?? [];
   return seats.map((seat) => seat.playerName || table?.seats[seat.seat]?.playerName || numbered(seat.seat));
 }
 
-function Scores({ view, table, seat, names }: { view: View | undefined; table: Table | undefined; seat: number | undefined; names: readonly string[] }) {
+function Scores({
+  view,
+  table,
+  seat,
+  names,
+}: {
+  view: View | undefined;
+  table: Table | undefined;
+  seat: number | undefined;
+  names: readonly string[];
+}) {
   const { texts } = useShared();
   if (!view) return null;
   const own = (seat ?? 0) % 2;
-  const label = (side: number) => (seat === undefined ? sideName(names, side) : texts.t(side === own ? "side.we" : "side.they"));
+  const label = (side: number) =>
+    seat === undefined ? sideName(names, side) : texts.t(side === own ? "side.we" : "side.they");
   return (
     <dl class="score-line">
       {[own, 1 - own].map((side) => (
@@ -167,7 +207,9 @@ function Scores({ view, table, seat, names }: { view: View | undefined; table: T
           <dt>{label(side)}</dt>
           <dd>
             {table?.result?.scores[side] ?? view.sides[side]?.matchScore ?? 0}
-            {table?.state === TableState.PLAYING && <small> +{view.sides[side]?.tablePoints ?? 0}</small>}
+            {table?.state === TableState.PLAYING && (
+              <small> {running(view.sides[side]?.tablePoints ?? 0)}</small>
+            )}
           </dd>
         </div>
       ))}
@@ -175,13 +217,21 @@ function Scores({ view, table, seat, names }: { view: View | undefined; table: T
   );
 }
 
+/** Return what the running deal counts so far, with its sign. */
+function running(points: number): string {
+  return points < 0 ? `−${-points}` : `+${points}`;
+}
+
 function Facts({ table, view }: { table: Table; view: View | undefined }) {
   const { texts } = useShared();
-  const facts: [string, string][] = [[texts.t("create.target"), table.targetScore ? String(table.targetScore) : texts.t("oneDeal")]];
+  const facts: [string, string][] = [
+    [texts.t("create.target"), table.targetScore ? String(table.targetScore) : texts.t("oneDeal")],
+  ];
   if (view?.match) facts.push([texts.t("facts.deal"), String(view.match.dealNumber)]);
   if (table.stake > 0n) facts.push([texts.t("create.stake"), String(table.stake)]);
   if (view?.credit !== undefined) facts.push([texts.t("facts.credit"), String(view.credit)]);
-  if (table.options?.spectators === SpectatorPolicy.NONE) facts.push([texts.t("create.spectators"), texts.t("spectators.none")]);
+  if (table.options?.spectators === SpectatorPolicy.NONE)
+    facts.push([texts.t("create.spectators"), texts.t("spectators.none")]);
   return (
     <dl class="facts">
       {facts.map(([name, value]) => (
@@ -228,13 +278,19 @@ function Result({ table, names, seat, session, onDeals }: ResultProps) {
         ))}
       </dl>
       {result.how !== MatchEnd.UNSPECIFIED && <p>{texts.text(`match_end.${MatchEnd[result.how]}`)}</p>}
-      {payout !== undefined && <p>{texts.t("result.payout", { amount: `${payout > 0n ? "+" : ""}${payout}` })}</p>}
+      {payout !== undefined && (
+        <p>{texts.t("result.payout", { amount: `${payout > 0n ? "+" : ""}${payout}` })}</p>
+      )}
       <footer>
         <button type="button" onClick={onDeals}>
           {texts.t("deals.title")}
         </button>
         {seat !== undefined && (
-          <button type="button" class="main" onClick={() => attempt(async () => (location.hash = tableLink(await session.rematch())))}>
+          <button
+            type="button"
+            class="main"
+            onClick={() => attempt(async () => (location.hash = tableLink(await session.rematch())))}
+          >
             {texts.t("result.rematch")}
           </button>
         )}
@@ -259,14 +315,19 @@ function Menu({ table, seat, session, onOpen, onSettings }: MenuProps) {
   const [sure, setSure] = useState<string>();
   const close = () => onOpen(undefined);
   const playing = table?.state === TableState.PLAYING && seat !== undefined;
-  const offered = (kind: OfferKind) => table?.offers.some((offer) => offer.seat === seat && offer.kind === kind) ?? false;
+  const offered = (kind: OfferKind) =>
+    table?.offers.some((offer) => offer.seat === seat && offer.kind === kind) ?? false;
   const act = (call: () => Promise<unknown>) => {
     close();
     void attempt(call);
   };
   /** A button that asks once more before it does what cannot be undone. */
   const careful = (key: Parameters<typeof texts.t>[0], call: () => Promise<unknown>) => (
-    <button type="button" class={sure === key ? "danger" : ""} onClick={() => (sure === key ? act(call) : setSure(key))}>
+    <button
+      type="button"
+      class={sure === key ? "danger" : ""}
+      onClick={() => (sure === key ? act(call) : setSure(key))}
+    >
       {sure === key ? texts.t("menu.sure", { action: texts.t(key) }) : texts.t(key)}
     </button>
   );
@@ -306,11 +367,13 @@ function Menu({ table, seat, session, onOpen, onSettings }: MenuProps) {
             await session.leave();
             location.hash = "#/";
           })}
-        {seat === undefined && table?.seats.some((free) => !free.playerName) && table.state === TableState.PLAYING && (
-          <button type="button" onClick={() => act(() => session.join(keptPlayer()?.name ?? ""))}>
-            {texts.t("menu.takeOver")}
-          </button>
-        )}
+        {seat === undefined &&
+          table?.seats.some((free) => !free.playerName) &&
+          table.state === TableState.PLAYING && (
+            <button type="button" onClick={() => act(() => session.join(keptPlayer()?.name ?? ""))}>
+              {texts.t("menu.takeOver")}
+            </button>
+          )}
       </div>
     </Dialog>
   );

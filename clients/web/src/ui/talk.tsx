@@ -45,7 +45,9 @@ export function Chat({ messages, seat, mode, hasPartner, onSay }: ChatProps) {
               {message.playerName}
               {message.audience === ChatAudience.PARTNER && ` → ${texts.t("seat.partner")}`}
             </b>{" "}
-            {message.content.case === "phrase" ? (phrases.get(message.content.value) ?? message.content.value) : message.content.value}
+            {message.content.case === "phrase"
+              ? (phrases.get(message.content.value) ?? message.content.value)
+              : message.content.value}
           </li>
         ))}
         {messages.length === 0 && <li class="hint">{texts.t("chat.empty")}</li>}
@@ -76,7 +78,11 @@ export function Chat({ messages, seat, mode, hasPartner, onSay }: ChatProps) {
           </select>
           {hasPartner && (
             <label class="check">
-              <input type="checkbox" checked={partner} onChange={(event) => setPartner(event.currentTarget.checked)} />
+              <input
+                type="checkbox"
+                checked={partner}
+                onChange={(event) => setPartner(event.currentTarget.checked)}
+              />
               {texts.t("chat.partner")}
             </label>
           )}

@@ -37,13 +37,18 @@ export function Waiting({ table, session, code }: Props) {
     <section class="waiting" aria-labelledby="waiting-title">
       <h2 id="waiting-title">{texts.t("waiting.title")}</h2>
       <p class="hint">
-        {table.ruleSet?.displayName} · {table.targetScore ? texts.t("points", { count: table.targetScore }) : texts.t("oneDeal")}
+        {table.ruleSet?.displayName} ·{" "}
+        {table.targetScore ? texts.t("points", { count: table.targetScore }) : texts.t("oneDeal")}
         {table.stake > 0n ? ` · ${texts.t("stake", { amount: String(table.stake) })}` : ""}
       </p>
       {needsCode && (
         <label>
           {texts.t("waiting.code")}
-          <input value={invitation} onInput={(event) => setInvitation(event.currentTarget.value)} autocomplete="off" />
+          <input
+            value={invitation}
+            onInput={(event) => setInvitation(event.currentTarget.value)}
+            autocomplete="off"
+          />
         </label>
       )}
       <ul class="places">
@@ -64,7 +69,11 @@ export function Waiting({ table, session, code }: Props) {
                 <span class="hint">{texts.t("seat.free")}</span>
               )}
               {isCreator && seat.playerName && seat.seat !== own && (
-                <button type="button" class="quiet" onClick={() => attempt(() => session.removePlayer(seat.seat))}>
+                <button
+                  type="button"
+                  class="quiet"
+                  onClick={() => attempt(() => session.removePlayer(seat.seat))}
+                >
                   {texts.t("waiting.remove")}
                 </button>
               )}
