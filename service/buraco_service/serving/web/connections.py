@@ -109,6 +109,7 @@ class WebConnection(HttpToolsProtocol):
 
     def __init__(self, config: Config, state: ServerState, connections: Connections) -> None:
         super().__init__(config, state, {})
+        self.access_log = False
         self._all = connections
         self._fault = "malformed"
         self._unparsed = 0

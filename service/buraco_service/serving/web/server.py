@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import socket
 import ssl
@@ -23,6 +22,8 @@ from buraco_service.serving.web.connections import IDLE_SECONDS, Connections, We
 
 _SWEEP_SECONDS: Final = 1.0
 _HANDSHAKE_SECONDS: Final = 10.0
+# What the system holds for a client that does not read; Linux takes twice as much.
+_SEND_BUFFER_BYTES: Final = 128 * 1024
 _BACKLOG: Final = 1024
 # Of a connection whose client has gone without a word: Linux's numbers are those of gRPC's keepalive.
 _KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 40_000))
@@ -61,11 +62,14 @@ class WebServer:
         self._socket: socket.socket | None = None
         self._listener: asyncio.AbstractServer | None = None
         self._sweeping: asyncio.Task[None] | None = None
+        self._is_stale = False
+        """The certificate of the listener is older than its files."""
 
     def bind(self, host: str, port: int, *, shared: bool) -> str:
         """Take the port, and return the address; the kernel lets connections wait. Raise StartError."""
         self._socket = listen(host, port, "--host, --web-port", backlog=_BACKLOG, shared=shared)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
         for name, value in _KEEPALIVE:
             # Connections inherit them.
             if hasattr(socket, name):
@@ -78,10 +82,9 @@ class WebServer:
         await self._listen(self._make_certificate())
         self._sweeping = asyncio.create_task(self._sweep())
 
-    async def reload_tls(self) -> None:
-        """Give new connections the certificate of now."""
-        if self._listener is not None:
-            await self._listen(self._make_certificate())
+    def reload_tls(self) -> None:
+        """Give new connections the certificate of now, soon. May be called from any thread."""
+        self._is_stale = True
 
     async def crashed(self) -> BaseException:
         """Wait until nobody looks after the connections any more although nobody stopped the server; return why."""
@@ -112,8 +115,7 @@ class WebServer:
             connection.transport.close()
         if self._sweeping is not None:
             self._sweeping.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._sweeping
+            await asyncio.wait((self._sweeping,))
 
     def close_socket(self) -> None:
         """Free the port."""
@@ -143,6 +145,9 @@ class WebServer:
             await asyncio.sleep(_SWEEP_SECONDS)
             self._set_date()
             self._connections.sweep()
+            if self._is_stale:
+                self._is_stale = False
+                await self._listen(self._make_certificate())
 
     def _set_date(self) -> None:
         date = formatdate(usegmt=True).encode()

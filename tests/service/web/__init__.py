@@ -1,0 +1,1 @@
+"""The web port: its protocols, its pages, and what strangers do to it."""
