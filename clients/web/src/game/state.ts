@@ -1,6 +1,8 @@
 /** What the page knows of its table: one value, changed by what the session receives, and by nothing else. */
 
+import type { Update } from "@buraco/client";
 import {
+  type Card,
   type ChatMessage,
   type DealScore,
   type Event,
@@ -8,8 +10,13 @@ import {
   Phase,
   type Table,
   type View,
-  type WatchTableResponse,
-} from "../net/wire";
+} from "@buraco/client/messages";
+
+/** What the player knows of a deal from before its end. */
+export interface KnownDeal {
+  commitment: Uint8Array;
+  hand: readonly Card[];
+}
 
 /** Lines of the log and messages that are kept: more would only cost memory. */
 const LINES_KEPT = 200;
@@ -43,6 +50,8 @@ export interface TableState {
   present: ReadonlySet<number> | undefined;
   /** The score of the deal that ended, until the player has put it away. */
   score: ShownScore | undefined;
+  /** What was known of each deal while it was played, by its number. */
+  known: ReadonlyMap<number, KnownDeal>;
   /** What others did last, to be moved into place. */
   last: Event | undefined;
 }
@@ -59,11 +68,12 @@ export const EMPTY: TableState = {
   chat: [],
   present: undefined,
   score: undefined,
+  known: new Map(),
   last: undefined,
 };
 
 export type Action =
-  | { type: "received"; update: WatchTableResponse["update"]; at: number }
+  | { type: "received"; update: Update; at: number }
   | { type: "table"; table: Table }
   | { type: "played"; view: View; revision: bigint; events: readonly Event[]; at: number }
   | { type: "connection"; connection: Connection }
@@ -94,31 +104,33 @@ export function reduce(state: TableState, action: Action): TableState {
   }
 }
 
-function received(state: TableState, update: WatchTableResponse["update"], at: number): TableState {
-  switch (update.case) {
+function received(state: TableState, update: Update, at: number): TableState {
+  switch (update.kind) {
     case "state": {
-      const table = update.value.table;
-      const next = table ? withTable({ ...state, revision: table.revision }, table) : state;
-      return { ...next, view: update.value.view, viewAt: at, moves: [] };
+      const next = withTable({ ...state, revision: update.revision }, update.table);
+      return { ...next, view: update.view, viewAt: at, moves: [] };
     }
     case "events":
       // The answer to the player's own move may have come before.
-      if (update.value.revision <= state.revision) return state;
-      return withEvents(state, update.value.events, update.value.revision);
+      return update.revision <= state.revision ? state : withEvents(state, update.events, update.revision);
     case "view":
-      if (update.value.revision < state.revision) return state;
-      return { ...state, view: update.value.view, viewAt: at, moves: turnOf(state, update.value.view) };
+      if (update.revision < state.revision) return state;
+      return { ...state, view: update.view, viewAt: at, moves: turnOf(state, update.view) };
     case "turn":
-      if (update.value.revision < state.revision) return state;
-      return { ...state, view: update.value.view ?? state.view, viewAt: at, moves: update.value.moves };
+      if (update.revision < state.revision) return state;
+      return { ...state, view: update.view ?? state.view, viewAt: at, moves: update.moves };
     case "chat":
-      return withChat(state, update.value);
+      return withChat(state, update.message);
     case "presence":
-      return { ...state, present: new Set(update.value.seats) };
-    default:
+      return { ...state, present: new Set(update.seats) };
+    case "connection":
+      return { ...state, connection: CONNECTIONS[update.state] };
+    case "historyGone":
       return state;
   }
 }
+
+const CONNECTIONS = { connecting: "connecting", connected: "live", reconnecting: "lost" } as const;
 
 /** A view that is not the seat's turn ends the list of its moves; else the turn that follows brings a new one. */
 function turnOf(state: TableState, view: View | undefined): readonly Move[] {
@@ -133,10 +145,14 @@ function withTable(state: TableState, table: Table): TableState {
 }
 
 function withEvents(state: TableState, events: readonly Event[], revision: bigint): TableState {
-  let { score, view } = state;
+  let { score, view, known } = state;
   for (const { event } of events) {
     if (event.case === "dealEnded" && event.value.score) {
       score = { dealNumber: view?.match?.dealNumber ?? 0, score: event.value.score };
+    }
+    if (event.case === "dealt") {
+      const { dealNumber, commitment, hand } = event.value;
+      known = new Map(known).set(dealNumber, { commitment, hand });
     }
     if (event.case === "seatChanged" && view) view = renamed(view, event.value.seat, event.value.playerName);
   }
@@ -146,6 +162,7 @@ function withEvents(state: TableState, events: readonly Event[], revision: bigin
     revision,
     view,
     score,
+    known,
     moves: [],
     log: [...state.log, ...lines].slice(-LINES_KEPT),
     events: state.events + events.length,

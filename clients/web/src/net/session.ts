@@ -1,322 +1,237 @@
-/**
- * The connection of the page to one table: a stream that resumes by itself after whatever was received last, and the
- * calls of the seat.
- */
+/** The connection of the page to one table: what happens there goes into the state, and the calls of the seat out. */
 
-import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { BuracoError, type ChatContent, type SeatSession, type Watch } from "@buraco/client";
+import { ChatAudience, type Event, type Move, type SubmitMovesResponse, type UndoMoveResponse, type Violation } from "@buraco/client/messages";
+import { Code } from "@connectrpc/connect";
 import type { Action } from "../game/state";
-import { newRequestId, pause, randomBytes, tables, withToken } from "./api";
-import { failureOf } from "./errors";
-import { forgetSeat, keepSeat, keptPlayer, keptSeat, onSeatKept } from "./keep";
-import { ChatAudience, type Event, type Move } from "./wire";
+import { client, newEntropy } from "./client";
+import { forgetSeat, keepSeat, keptSeat, onSeatKept } from "./keep";
 
-/** Milliseconds without anything, heartbeats included, after which the stream is taken for dead. */
-const SILENCE = 45_000;
-const FIRST_WAIT = 250;
-const LONGEST_WAIT = 5000;
+/** Milliseconds until a table whose stream was refused is tried again. */
+const RETRY_MS = 3000;
+
+/** Events that change more of the table than a view shows. */
+const OF_TABLE = new Set<Event["event"]["case"]>([
+  "seatChanged",
+  "dealt",
+  "dealEnded",
+  "matchEnded",
+  "resigned",
+  "drawOffered",
+  "offerWithdrawn",
+  "aborted",
+  "confirmationAwaited",
+  "scoreConfirmed",
+  "seatAbsent",
+  "seatReturned",
+  "substituteJoined",
+  "substituteLeft",
+  "turnTimedOut",
+]);
 
 export class TableSession {
-  #revision: bigint | undefined;
+  #seat: SeatSession | undefined;
+  #watch: Watch | undefined;
   #message = 0n;
-  #stream = new AbortController();
-  #closed = false;
-  #refreshing = false;
+  #isClosed = false;
+  #resumeAfter: bigint | undefined;
   readonly #unlisten: () => void;
 
   constructor(
     readonly tableId: string,
     private readonly dispatch: (action: Action) => void,
   ) {
-    this.#unlisten = onSeatKept(tableId, () => this.restart());
-    addEventListener("online", this.#reopen);
-    addEventListener("offline", this.#reopen);
+    this.#seat = this.#restore();
+    this.#unlisten = onSeatKept(tableId, () => this.#takeSeat(this.#restore()));
+    addEventListener("online", this.#resume);
     void this.#run();
   }
 
-  /** The seat taken here, by this tab or another. */
+  /** The seat taken in this browser. */
   get seat(): number | undefined {
-    return keptSeat(this.tableId)?.seat;
-  }
-
-  get #token(): string | undefined {
-    return keptSeat(this.tableId)?.token;
+    return this.#seat?.seat;
   }
 
   /** End the session; the seat stays taken. */
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#unlisten();
-    removeEventListener("online", this.#reopen);
-    removeEventListener("offline", this.#reopen);
-    this.#stream.abort();
+    removeEventListener("online", this.#resume);
+    this.#watch?.close();
   }
-
-  /** Begin anew with the whole state, because the seat has changed. */
-  restart(): void {
-    this.#revision = undefined;
-    this.#reopen();
-  }
-
-  readonly #reopen = (): void => this.#stream.abort();
 
   /** Take a seat; the first free one if none is given. */
-  async join(name: string, seat?: number, invitationCode = ""): Promise<void> {
-    const answer = await tables.joinTable(
-      {
-        tableId: this.tableId,
-        seat,
-        playerName: name,
-        entropy: randomBytes(32),
-        requestId: newRequestId(),
-        invitationCode,
-      },
-      withToken(keptPlayer()?.token),
-    );
-    rememberSeat(this.tableId, answer.seat, answer.token, answer.tokenExpiresAt);
-    this.restart();
+  async join(playerName: string, seat?: number, invitationCode?: string): Promise<void> {
+    const entropy = newEntropy();
+    const taken = await client.joinTable(this.tableId, { playerName, seat, invitationCode, entropy });
+    keepSeat(this.tableId, taken.save(), entropy);
+    this.#takeSeat(taken);
   }
 
   async leave(): Promise<void> {
-    await tables.leaveTable({ tableId: this.tableId, requestId: newRequestId() }, withToken(this.#token));
+    await this.#own.leave();
     forgetSeat(this.tableId);
-    this.restart();
+    this.#takeSeat(undefined);
   }
 
-  /** Play moves of the seat, all or nothing. */
-  async play(moves: Move[], revision: bigint): Promise<void> {
-    const request = { tableId: this.tableId, moves, revision, requestId: newRequestId() };
-    const { view, revision: reached, events } = await tables.submitMoves(request, withToken(this.#token));
-    if (view) this.dispatch({ type: "played", view, revision: reached, events, at: performance.now() });
-    this.#follow(events);
+  /** Play a move of the seat, meant for a revision. */
+  async play(move: Move, revision: bigint): Promise<void> {
+    this.#played(await this.#own.submit([move], { revision }));
   }
 
+  /** Take the newest meld, lay-off or moved wild of the turn back. */
   async undo(revision: bigint): Promise<void> {
-    const request = { tableId: this.tableId, revision, requestId: newRequestId() };
-    const { view, revision: reached, events } = await tables.undoMove(request, withToken(this.#token));
-    if (view) this.dispatch({ type: "played", view, revision: reached, events, at: performance.now() });
+    this.#played(await this.#own.undo({ revision }));
+  }
+
+  /** Return why cards form no meld, or do not fit one; undefined where they do. */
+  async whyNot(cards: readonly number[], meld?: number): Promise<Violation | undefined> {
+    return (await this.#own.arrangeMeld(cards, { meld })).violations[0];
   }
 
   async confirm(dealNumber: number): Promise<void> {
-    const request = { tableId: this.tableId, dealNumber, requestId: newRequestId() };
-    await tables.confirmScore(request, withToken(this.#token));
+    this.dispatch({ type: "table", table: await this.#own.confirmScore(dealNumber) });
   }
 
-  async say(content: { text: string } | { phrase: string }, partner: boolean): Promise<void> {
-    const audience = partner ? ChatAudience.PARTNER : ChatAudience.TABLE;
-    const chosen =
-      "text" in content
-        ? ({ case: "text", value: content.text } as const)
-        : ({ case: "phrase", value: content.phrase } as const);
-    const request = { tableId: this.tableId, content: chosen, audience, requestId: newRequestId() };
-    const { message } = await tables.sendChat(request, withToken(this.#token));
-    if (message) this.dispatch({ type: "chat", message });
+  async say(content: ChatContent, toPartner: boolean): Promise<void> {
+    const audience = toPartner ? ChatAudience.PARTNER : ChatAudience.TABLE;
+    this.dispatch({ type: "chat", message: await this.#own.sendChat(content, { audience }) });
   }
 
   async resign(withdraw = false): Promise<void> {
-    await tables.resign(
-      { tableId: this.tableId, requestId: newRequestId(), withdraw },
-      withToken(this.#token),
-    );
-    await this.refresh();
+    this.dispatch({ type: "table", table: await this.#own.resign({ withdraw }) });
   }
 
   async offerDraw(withdraw = false): Promise<void> {
-    await tables.offerDraw(
-      { tableId: this.tableId, requestId: newRequestId(), withdraw },
-      withToken(this.#token),
-    );
-    await this.refresh();
+    this.dispatch({ type: "table", table: await this.#own.offerDraw({ withdraw }) });
   }
 
   async abort(): Promise<void> {
-    await tables.abortTable({ tableId: this.tableId, requestId: newRequestId() }, withToken(this.#token));
-    await this.refresh();
+    this.dispatch({ type: "table", table: await this.#own.abort() });
   }
 
   async removePlayer(seat: number): Promise<void> {
-    const request = { tableId: this.tableId, seat, requestId: newRequestId() };
-    await tables.removePlayer(request, withToken(keptPlayer()?.token));
-    await this.refresh();
+    this.dispatch({ type: "table", table: await client.removePlayer(this.tableId, seat) });
   }
 
   /** Take the same seat at the table of the rematch, and return that table's id. */
   async rematch(): Promise<string> {
-    const request = { tableId: this.tableId, requestId: newRequestId(), entropy: randomBytes(32) };
-    const answer = await tables.rematch(request, withToken(this.#token));
-    const id = answer.table?.id ?? "";
-    rememberSeat(id, answer.seat, answer.token, answer.tokenExpiresAt);
-    return id;
+    const entropy = newEntropy();
+    const taken = await this.#own.rematch({ entropy });
+    keepSeat(taken.tableId, taken.save(), entropy);
+    return taken.tableId;
   }
 
-  /** Return why cards form no meld, by the service's rules; none where they do. */
-  async whyNot(cards: number[], meld?: number): Promise<number[]> {
-    const answer = await tables.arrangeMeld({ tableId: this.tableId, cards, meld }, withToken(this.#token));
-    return answer.violations;
+  get #own(): SeatSession {
+    if (!this.#seat) throw new BuracoError(Code.Unauthenticated, "no seat", { reason: "TOKEN_MISSING" });
+    return this.#seat;
   }
 
-  /** Return the finished deals after a number, in pages. */
-  records(afterDeal: number) {
-    return tables.getRecord({ tableId: this.tableId, afterDeal, pageSize: 50 }, withToken(this.#token));
+  #played({ view, revision, events }: SubmitMovesResponse | UndoMoveResponse): void {
+    if (view) this.dispatch({ type: "played", view, revision, events, at: performance.now() });
+    this.#refreshAfter(events);
+  }
+
+  #restore(): SeatSession | undefined {
+    const kept = keptSeat(this.tableId);
+    if (!kept) return undefined;
+    try {
+      return client.restoreSeat(kept.saved);
+    } catch {
+      forgetSeat(this.tableId);
+      return undefined;
+    }
+  }
+
+  /** Go on as another seat, or none, with the whole state anew. */
+  #takeSeat(seat: SeatSession | undefined): void {
+    this.#seat = seat;
+    this.#resumeAfter = undefined;
+    this.#watch?.close();
+  }
+
+  /** Go on at once where the stream was, instead of after the next wait. */
+  readonly #resume = (): void => {
+    if (this.#watch?.connection === "connected") return;
+    this.#resumeAfter = this.#watch?.revision;
+    this.#watch?.close();
+  };
+
+  async #run(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        if (await this.#follow()) return;
+      } catch (error) {
+        if (this.#isClosed || (await this.#isFinal(error))) return;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  }
+
+  /** Follow one watch, and return whether it came to the end of the match. */
+  async #follow(): Promise<boolean> {
+    const seat = this.#seat;
+    if (seat) seat.onTokenRenewed = () => keepSeat(this.tableId, seat.save(), undefined);
+    const controller = new AbortController();
+    const options = {
+      afterRevision: this.#resumeAfter,
+      views: true,
+      chat: true,
+      presence: true,
+      afterMessage: this.#message,
+      signal: controller.signal,
+    };
+    const watch = seat ? seat.watch({ ...options, legalMoves: true }) : client.watch(this.tableId, options);
+    this.#watch = watch;
+    let isCut = false;
+    const close = watch.close.bind(watch);
+    watch.close = () => {
+      isCut = true;
+      close();
+    };
+    for await (const update of watch) {
+      if (update.kind === "chat") this.#message = update.message.number;
+      if (update.kind === "connection" && update.state === "connected") void this.#refresh();
+      this.dispatch({ type: "received", update, at: performance.now() });
+      if (update.kind === "events") this.#refreshAfter(update.events);
+    }
+    if (isCut) return false;
+    this.dispatch({ type: "connection", connection: "ended" });
+    await this.#refresh();
+    return true;
+  }
+
+  #refreshAfter(events: readonly Event[]): void {
+    if (events.some(({ event }) => OF_TABLE.has(event.case))) void this.#refresh();
   }
 
   /** Read the table again: seats, offers and the result are not part of a view. */
-  async refresh(): Promise<void> {
-    if (this.#refreshing) return;
-    this.#refreshing = true;
+  async #refresh(): Promise<void> {
     try {
-      const { table } = await tables.getTable({ tableId: this.tableId }, withToken(this.#token));
-      if (table && !this.#closed) this.dispatch({ type: "table", table });
+      const table = await client.getTable(this.tableId);
+      if (!this.#isClosed) this.dispatch({ type: "table", table });
     } catch {
       // The stream finds out what is wrong.
-    } finally {
-      this.#refreshing = false;
     }
   }
 
-  async #run(): Promise<void> {
-    let wait = FIRST_WAIT;
-    while (!this.#closed) {
-      this.#stream = new AbortController();
-      let heard = false;
-      try {
-        await this.#renew();
-        await this.#receive(() => {
-          heard = true;
-          wait = FIRST_WAIT;
-        });
-        if (this.#ended) return;
-      } catch (thrown) {
-        if (this.#closed) return;
-        if (!this.#stream.signal.aborted && (await this.#isFinal(thrown))) return;
-      }
-      if (this.#closed) return;
-      if (!this.#stream.signal.aborted || !navigator.onLine)
-        this.dispatch({ type: "connection", connection: "lost" });
-      await pause(heard ? 50 : wait * (0.75 + Math.random() / 2));
-      wait = Math.min(LONGEST_WAIT, wait * 2);
-    }
-  }
-
-  #ended = false;
-
-  async #receive(onHeard: () => void): Promise<void> {
-    const token = this.#token;
-    const { signal } = this.#stream;
-    let silence = setTimeout(() => this.#stream.abort(), SILENCE);
-    let asked = false;
-    const stream = tables.watchTable(
-      {
-        tableId: this.tableId,
-        afterRevision: this.#revision,
-        views: true,
-        legalMoves: token !== undefined,
-        chat: true,
-        afterMessage: this.#message,
-        presence: true,
-      },
-      withToken(token, { signal, timeoutMs: undefined }),
-    );
-    try {
-      for await (const { update } of stream) {
-        clearTimeout(silence);
-        silence = setTimeout(() => this.#stream.abort(), SILENCE);
-        onHeard();
-        if (!asked) this.dispatch({ type: "connection", connection: "live" });
-        // Resumed: what is only in the table may have changed meanwhile.
-        if (!asked && update.case !== "state") void this.refresh();
-        asked = true;
-        this.#note(update);
-        if (update.case === "reconnect") {
-          this.#stream.abort();
-          return;
-        }
-        this.dispatch({ type: "received", update, at: performance.now() });
-        if (update.case === "events") this.#follow(update.value.events);
-      }
-      // The match is over and all of it was received.
-      this.#ended = true;
-      this.dispatch({ type: "connection", connection: "ended" });
-      await this.refresh();
-    } finally {
-      clearTimeout(silence);
-    }
-  }
-
-  #note(update: { case: string | undefined; value?: unknown }): void {
-    const value = update.value as { revision?: bigint; number?: bigint; table?: { revision: bigint } };
-    if (update.case === "state") this.#revision = value.table?.revision;
-    else if (update.case === "events") this.#revision = value.revision;
-    else if (update.case === "historyGone") this.#revision = undefined;
-    else if (update.case === "chat") this.#message = value.number ?? this.#message;
-  }
-
-  /** Read the table again after events that change more of it than a view shows. */
-  #follow(events: readonly Event[]): void {
-    const only = new Set([
-      "seatChanged",
-      "dealt",
-      "dealEnded",
-      "matchEnded",
-      "resigned",
-      "drawOffered",
-      "offerWithdrawn",
-      "aborted",
-      "confirmationAwaited",
-      "scoreConfirmed",
-      "seatAbsent",
-      "seatReturned",
-      "substituteJoined",
-      "substituteLeft",
-      "turnTimedOut",
-    ]);
-    if (events.some(({ event }) => only.has(event.case ?? ""))) void this.refresh();
-  }
-
-  /** Get a fresh token for the seat when half of its token's life is over. */
-  async #renew(): Promise<void> {
-    const kept = keptSeat(this.tableId);
-    if (!kept || Date.now() < (kept.obtainedAt + kept.expiresAt) / 2) return;
-    const answer = await tables.renewToken({ tableId: this.tableId }, withToken(kept.token));
-    rememberSeat(this.tableId, kept.seat, answer.token, answer.tokenExpiresAt);
-  }
-
-  /** Whether the failure of a stream is final. A seat that is lost is tried again by the player's own token. */
-  async #isFinal(thrown: unknown): Promise<boolean> {
-    const { code } = ConnectError.from(thrown);
-    const { reason } = failureOf(thrown);
-    if (code === Code.NotFound) {
+  /** Whether nothing more can come. A seat whose token has ended is taken again by the player's own token. */
+  async #isFinal(error: unknown): Promise<boolean> {
+    if (!(error instanceof BuracoError)) throw error;
+    this.#resumeAfter = undefined;
+    if (error.code === Code.NotFound) {
       this.dispatch({ type: "connection", connection: "unknown" });
       return true;
     }
-    if (code === Code.Unauthenticated || code === Code.PermissionDenied) {
-      const kept = keptSeat(this.tableId);
-      if (!kept) {
-        // Spectators are not admitted.
-        this.dispatch({ type: "connection", connection: "unknown" });
-        await pause(LONGEST_WAIT);
-        return false;
-      }
-      this.#revision = undefined;
-      forgetSeat(this.tableId);
-      if (reason === "TOKEN_EXPIRED" && keptPlayer()) await this.join("", kept.seat).catch(() => undefined);
+    if (error.code !== Code.Unauthenticated && error.code !== Code.PermissionDenied) return false;
+    const seat = this.#seat?.seat;
+    if (seat === undefined) {
+      this.dispatch({ type: "connection", connection: "unknown" });
+      return false;
     }
+    forgetSeat(this.tableId);
+    this.#seat = undefined;
+    if (error.reason === "TOKEN_EXPIRED" && client.playerToken) await this.join("", seat).catch(() => undefined);
     return false;
   }
-}
-
-/** Keep the token of a seat for every tab. */
-export function rememberSeat(
-  table: string,
-  seat: number,
-  token: string,
-  expires: Timestamp | undefined,
-): void {
-  const now = Date.now();
-  keepSeat(table, {
-    seat,
-    token,
-    obtainedAt: now,
-    expiresAt: expires ? timestampMs(expires) : now + 3_600_000,
-  });
 }

@@ -1,8 +1,8 @@
 /** The page: its language and look, and which of lobby and table is shown. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { languageFor, loadTexts, type Texts } from "../game/texts";
-import { failureOf } from "../net/errors";
+import { BuracoError } from "@buraco/client";
+import { languageFor, PageTexts } from "../game/texts";
 import { keepPreferences, keptPreferences, type Preferences } from "../net/keep";
 import { CardShapes } from "./card";
 import { type Shared, SharedContext } from "./context";
@@ -14,17 +14,13 @@ import { TablePage } from "./table";
 /** Milliseconds for which a message is shown. */
 const SHOWN = 5000;
 
-export function App({ first }: { first: Texts }) {
-  const [texts, setTexts] = useState(first);
+export function App() {
   const [preferences, setPreferences] = useState(keptPreferences());
   const [message, setMessage] = useState("");
   const [settings, setSettings] = useState(false);
   const route = useRoute();
+  const texts = useMemo(() => new PageTexts(languageFor(preferences.language)), [preferences.language]);
 
-  useEffect(() => {
-    const language = languageFor(preferences.language);
-    if (language !== texts.language) void loadTexts(language).then(setTexts);
-  }, [preferences.language]);
   useEffect(() => {
     const root = document.documentElement;
     root.lang = texts.language;
@@ -59,7 +55,7 @@ export function App({ first }: { first: Texts }) {
           await call();
           return true;
         } catch (thrown) {
-          setMessage(texts.failure(failureOf(thrown)));
+          setMessage(thrown instanceof BuracoError ? texts.reason(thrown) : String(thrown));
           return false;
         }
       },

@@ -1,11 +1,11 @@
 /** The table while a match is played: what all see, the player's hand, and what can be done now. */
 
+import { type HandOrder, pickable, sortHand, wildPlace } from "@buraco/client";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cardsOf, hints, pickable, targetsOf, wildPlace } from "../game/choices";
-import { ORDERS, type Order, sortedHand } from "../game/order";
+import { hints, laidCards, targetsOf, wildMoves } from "../game/choices";
 import type { TableState as State } from "../game/state";
 import type { TableSession } from "../net/session";
-import { type Move, NextAction, Phase, type View, Violation } from "../net/wire";
+import { type Move, NextAction, Phase, type View } from "@buraco/client/messages";
 import { CardFace } from "./card";
 import { Centre } from "./centre";
 import { useShared } from "./context";
@@ -52,14 +52,7 @@ export function Board({ state, session, view, names }: Props) {
   const targets = useMemo(() => targetsOf(pickedCards, moves), [pickedCards, moves]);
   const drawMove = moves.find((move) => move.move.case === "drawStock");
   const takeMove = moves.find((move) => move.move.case === "takePile");
-  const movable = useMemo(() => {
-    const found = new Map<number, Move[]>();
-    for (const move of moves) {
-      if (move.move.case !== "moveWild") continue;
-      found.set(move.move.value.meld, [...(found.get(move.move.value.meld) ?? []), move]);
-    }
-    return found;
-  }, [moves]);
+  const movable = useMemo(() => wildMoves(moves), [moves]);
   const useful = useMemo(() => {
     if (!toMove || drawing || (picked.size === 0 && !hinting)) return undefined;
     const laying =
@@ -71,7 +64,7 @@ export function Board({ state, session, view, names }: Props) {
     if (busy) return;
     setBusy(true);
     setChoice(undefined);
-    if (await attempt(() => session.play([move], state.revision))) setPicked(new Set());
+    if (await attempt(() => session.play(move, state.revision))) setPicked(new Set());
     setBusy(false);
   };
   /** Play the one move that fits, or ask which. */
@@ -83,8 +76,8 @@ export function Board({ state, session, view, names }: Props) {
     attempt(async () => {
       if (!toMove) return notify(texts.text("violation.NOT_YOUR_TURN"));
       if (drawing) return notify(texts.text("violation.NOT_DRAWN"));
-      const [violation] = await session.whyNot(cards, meld);
-      notify(violation ? texts.text(`violation.${Violation[violation]}`) : texts.t("board.notNow"));
+      const violation = await session.whyNot(cards, meld);
+      notify(violation ? texts.violation(violation) : texts.t("board.notNow"));
     });
 
   const toggle = (key: string) => {
@@ -131,7 +124,7 @@ export function Board({ state, session, view, names }: Props) {
   const changeOrder = () => {
     const next = own ? preferences.order : ORDERS[(ORDERS.indexOf(preferences.order) + 1) % ORDERS.length]!;
     setOwn(undefined);
-    prefer({ order: next as Order });
+    prefer({ order: next });
   };
   const others = view.seats.length === 4 ? [1, 2, 3] : [1];
   const around =
@@ -204,7 +197,7 @@ export function Board({ state, session, view, names }: Props) {
             <ul class="hints" aria-label={texts.t("hint")}>
               {listed.map((move, index) => (
                 <li key={`${index} ${texts.move(move)}`}>
-                  <button type="button" onClick={() => setPicked(keysFor(cardsOf(move), held))}>
+                  <button type="button" onClick={() => setPicked(keysFor(laidCards(move), held))}>
                     {texts.move(move)}
                   </button>
                 </li>
@@ -351,7 +344,7 @@ function Happened({ state, names, view }: { state: State; names: readonly string
   const from = useRef(state.events);
   const news = state.log
     .filter(({ key }) => key >= from.current)
-    .map(({ event }) => texts.event(event, names, true));
+    .map(({ event }) => texts.spoken.event(event, names));
   useEffect(() => {
     from.current = state.events;
   }, [state.events]);
@@ -371,10 +364,13 @@ function Happened({ state, names, view }: { state: State; names: readonly string
   );
 }
 
+/** The orders that the button goes through. */
+const ORDERS: readonly HandOrder[] = ["suit", "rank", "melds"];
+
 /** Return the hand in the player's order, each card with a key of its own; new cards last in an order of one's own. */
-function arranged(view: View, order: Order, own: readonly string[] | undefined): Held[] {
+function arranged(view: View, order: HandOrder, own: readonly string[] | undefined): Held[] {
   const copies = new Map<number, number>();
-  const cards = sortedHand(view.hand, order, view.ruleSet?.sets ?? true).map((card) => {
+  const cards = sortHand(view.hand, order, { sets: view.ruleSet?.sets ?? true }).map((card) => {
     const copy = copies.get(card) ?? 0;
     copies.set(card, copy + 1);
     return { key: `${card}.${copy}`, card };

@@ -2,7 +2,9 @@
 
 import type { ComponentChildren } from "preact";
 import { memo } from "preact/compat";
-import { JOKER, rankOf, rankText, SUITS, suitOf } from "../game/cards";
+import { rankOf, suitOf } from "@buraco/client";
+import { Card } from "@buraco/client/messages";
+import { rankText, SUIT_NAMES } from "../game/cards";
 
 /** Centres of the pips of a number card, in a box of 100 by 140. */
 const LEFT = 34;
@@ -123,12 +125,11 @@ export function CardShapes() {
 
 /** The face of a card. `small` has a large corner and no pips, for cards that overlap. */
 export const CardFace = memo(function CardFace({ card, small = false }: { card: number; small?: boolean }) {
-  const suit = suitOf(card);
-  const kind = card === JOKER ? "joker" : SUITS[suit];
+  const kind = card === Card.JOKER ? "joker" : SUIT_NAMES[suitOf(card)];
   return (
     <svg class={`face ${kind} ${small ? "small" : "large"}`} viewBox="0 0 100 140" aria-hidden="true">
       <rect class="paper" x="1" y="1" width="98" height="138" rx="9" />
-      {card === JOKER ? (
+      {card === Card.JOKER ? (
         <Joker small={small} />
       ) : small ? (
         <SmallFace card={card} />

@@ -1,6 +1,6 @@
 /** The middle of the table: stock, pile and pots. */
 
-import type { View } from "../net/wire";
+import type { View } from "@buraco/client/messages";
 import { CardBack, CardFace } from "./card";
 import { useTexts } from "./context";
 

@@ -2,11 +2,11 @@
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Texts } from "../game/texts";
+import type { PageTexts } from "../game/texts";
 import type { Preferences } from "../net/keep";
 
 export interface Shared {
-  texts: Texts;
+  texts: PageTexts;
   preferences: Preferences;
   prefer: (change: Partial<Preferences>) => void;
   /** Show a short message for some seconds. */
@@ -23,6 +23,6 @@ export function useShared(): Shared {
   return shared;
 }
 
-export function useTexts(): Texts {
+export function useTexts(): PageTexts {
   return useShared().texts;
 }

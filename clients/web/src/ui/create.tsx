@@ -1,19 +1,18 @@
 /** A new table, with all that its creator can choose. */
 
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { useState } from "preact/hooks";
-import { newRequestId, randomBytes, tables, withToken } from "../net/api";
-import { keepCode, keptPlayer } from "../net/keep";
-import { rememberSeat } from "../net/session";
+import { client, newEntropy } from "../net/client";
+import { keepCode, keepSeat, keptPlayer } from "../net/keep";
 import {
   AbsencePolicy,
   ChatMode,
   type RuleSet,
   SpectatorPolicy,
   TableAccess,
-  TableOptionsSchema,
-} from "../net/wire";
+  type TableOptionsSchema,
+} from "@buraco/client/messages";
 import { useShared } from "./context";
 import { Dialog } from "./dialog";
 import { tableLink } from "./route";
@@ -50,30 +49,18 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
     event.preventDefault();
     setBusy(true);
     await attempt(async () => {
-      const player = keptPlayer();
-      const { table, invitationCode } = await tables.createTable(
-        {
-          rules: { case: "ruleSetId", value: chosen.rules },
-          seats: chosen.seats,
-          targetScore: target,
-          stake: BigInt(chosen.stake),
-          requestId: newRequestId(),
-          options: create(TableOptionsSchema, optionsOf(chosen)),
-        },
-        withToken(player?.token),
-      );
-      const id = table?.id ?? "";
-      if (invitationCode) keepCode(id, invitationCode);
-      const request = {
-        tableId: id,
-        playerName: player?.name ?? "",
-        entropy: randomBytes(32),
-        requestId: newRequestId(),
-        invitationCode,
-      };
-      const seat = await tables.joinTable(request, withToken(player?.token));
-      rememberSeat(id, seat.seat, seat.token, seat.tokenExpiresAt);
-      location.hash = tableLink(id);
+      const { table, invitationCode } = await client.createTable({
+        rules: chosen.rules,
+        seats: chosen.seats,
+        targetScore: target,
+        stake: BigInt(chosen.stake),
+        options: optionsOf(chosen),
+      });
+      if (invitationCode) keepCode(table.id, invitationCode);
+      const entropy = newEntropy();
+      const seat = await client.joinTable(table.id, { playerName: keptPlayer()?.name, entropy, invitationCode });
+      keepSeat(table.id, seat.save(), entropy);
+      location.hash = tableLink(table.id);
     });
     setBusy(false);
   };

@@ -1,10 +1,12 @@
 /** The finished deals of a match: score, moves, and whether the shuffle was fair. */
 
+import { type DealCheck, verifyDeal } from "@buraco/client";
 import { useEffect, useState } from "preact/hooks";
-import { checkDeal, type FairDeal } from "../game/fair";
+import type { KnownDeal } from "../game/state";
+import { client } from "../net/client";
+import { keptEntropy } from "../net/keep";
 import type { TableSession } from "../net/session";
-import { type DealRecord, Ending } from "../net/wire";
-import { CardFace } from "./card";
+import { type DealRecord, Ending } from "@buraco/client/messages";
 import { useShared } from "./context";
 import { Dialog } from "./dialog";
 import { ScoreSheet } from "./score";
@@ -12,21 +14,21 @@ import { ScoreSheet } from "./score";
 interface Props {
   session: TableSession;
   names: readonly string[];
+  known: ReadonlyMap<number, KnownDeal>;
+  isOver: boolean;
   onClose: () => void;
 }
 
-export function Deals({ session, names, onClose }: Props) {
+export function Deals({ session, names, known, isOver, onClose }: Props) {
   const { texts, attempt } = useShared();
+  const entropy = keptEntropy(session.tableId);
   const [deals, setDeals] = useState<DealRecord[]>();
   useEffect(() => {
     void attempt(async () => {
       const found: DealRecord[] = [];
-      for (let more = true; more; ) {
-        const page = await session.records(found.at(-1)?.dealNumber ?? 0);
-        found.push(...page.deals);
-        more = page.more;
-        if (page.cutOff) found.push(page.cutOff);
-      }
+      for await (const deal of client.getRecord(session.tableId)) found.push(deal);
+      const cutOff = isOver ? await client.getCutOffDeal(session.tableId) : undefined;
+      if (cutOff) found.push(cutOff);
       setDeals(found);
     });
   }, [session]);
@@ -46,7 +48,7 @@ export function Deals({ session, names, onClose }: Props) {
             </small>
           </summary>
           {deal.score && <ScoreSheet score={deal.score} names={names} />}
-          <Fairness deal={deal} />
+          <Fairness deal={deal} seat={session.seat} entropy={entropy} known={known.get(deal.dealNumber)} />
           <details>
             <summary>{texts.t("deals.moves", { count: deal.moves.length })}</summary>
             <ol class="moves">
@@ -64,37 +66,68 @@ export function Deals({ session, names, onClose }: Props) {
   );
 }
 
-/** Recompute the shuffle from what the service revealed, here in the browser. */
-function Fairness({ deal }: { deal: DealRecord }) {
-  const { texts, attempt } = useShared();
-  const [found, setFound] = useState<FairDeal>();
+interface FairnessProps {
+  deal: DealRecord;
+  seat: number | undefined;
+  entropy: Uint8Array | undefined;
+  known: KnownDeal | undefined;
+}
+
+/** Recompute the shuffle from what the service revealed, here in the browser, and compare it with what was seen. */
+function Fairness({ deal, seat, entropy, known }: FairnessProps) {
+  const { texts } = useShared();
+  const [found, setFound] = useState<DealCheck>();
   if (!found) {
+    const check = () => {
+      const hand = known && known.hand.length > 0 && seat !== undefined ? known.hand : undefined;
+      setFound(verifyDeal(deal, { seat, entropy, commitment: known?.commitment, hand }));
+    };
     return (
       <p>
-        <button type="button" onClick={() => attempt(async () => setFound(await checkDeal(deal)))}>
+        <button type="button" onClick={check}>
           {texts.t("fair.check")}
         </button>
       </p>
     );
   }
-  const line = (good: boolean, key: "fair.committed" | "fair.mixed") => (
-    <li class={good ? "good" : "bad"}>
-      {good ? "✓" : "✗"} {texts.t(key)}
-    </li>
-  );
+  const { cards } = found;
   return (
     <div class="fair" role="status">
+      <p class={found.isFair ? "good" : "bad"}>
+        <b>{texts.t(found.isFair ? "fair.good" : "fair.bad")}</b>
+      </p>
       <ul>
-        {line(found.committed, "fair.committed")}
-        {line(found.mixed, "fair.mixed")}
-      </ul>
-      <p class="hint">{texts.t("fair.deck")}</p>
-      <div class="deck" role="img" aria-label={texts.t("fair.deck")}>
-        {[...found.deck].reverse().map((card, index) => (
-          // A deck has two of each card.
-          <CardFace key={index} card={card} small />
+        {found.problems.map((problem) => (
+          <li key={problem} class="bad" lang="en">
+            {problem}
+          </li>
         ))}
-      </div>
+      </ul>
+      <p class="hint">{texts.t(known ? "fair.seen" : "fair.unseen")}</p>
+      {cards && (
+        <dl class="dealt">
+          {cards.hands.map((hand, at) => (
+            <div key={`${at} ${hand.join()}`}>
+              <dt>{names(at)}</dt>
+              <dd>{texts.cards(hand)}</dd>
+            </div>
+          ))}
+          {cards.pots.map((pot, at) => (
+            <div key={`${at} ${pot.join()}`}>
+              <dt>{texts.t("pots")}</dt>
+              <dd>{texts.cards(pot)}</dd>
+            </div>
+          ))}
+          <div>
+            <dt>{texts.t("stock")}</dt>
+            <dd>{texts.cards([...cards.stock].reverse())}</dd>
+          </div>
+        </dl>
+      )}
     </div>
   );
+
+  function names(at: number): string {
+    return texts.seat(at);
+  }
 }

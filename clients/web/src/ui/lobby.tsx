@@ -1,10 +1,11 @@
 /** The lobby: who plays where, tables to join or watch, and new ones. */
 
 import { useEffect, useState } from "preact/hooks";
-import { newRequestId, randomBytes, rules, tables, withToken } from "../net/api";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { client, newEntropy } from "../net/client";
 import { keepSeat, keptPlayer, keptSeat } from "../net/keep";
-import { credits, millis } from "../net/player";
-import { type RuleSet, type Table, TableAccess, TableState } from "../net/wire";
+import { credits } from "../net/player";
+import { type RuleSet, type Table, TableAccess, TableState } from "@buraco/client/messages";
 import { useShared } from "./context";
 import { CreateTable } from "./create";
 import { Icon } from "./icon";
@@ -13,6 +14,7 @@ import { SignIn } from "./sign-in";
 
 /** Milliseconds between two looks at the list. */
 const REFRESH = 4000;
+const MOST_SHOWN = 200;
 const DEFAULT_RULES = "buraco-plus-classic";
 
 interface Filter {
@@ -35,22 +37,20 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
   const [link, setLink] = useState("");
 
   useEffect(() => {
-    void attempt(async () => setPresets((await rules.listRuleSets({})).ruleSets));
+    void attempt(async () => setPresets(await client.listRuleSets()));
   }, []);
   useEffect(() => {
     let ended = false;
     const look = async () => {
       if (document.hidden) return;
-      const request = {
-        pageSize: 100,
-        state: filter.state,
-        ruleSetId: filter.ruleSet,
-        freeSeats: filter.free ? 1 : 0,
-        mine: filter.mine,
-      };
-      const answer = await tables.listTables(request, withToken(filter.mine ? player?.token : undefined));
-      if (!ended)
-        setList(answer.tables.filter((table) => !filter.seats || table.seats.length === filter.seats));
+      const found: Table[] = [];
+      const free = filter.free ? 1 : undefined;
+      const asked = { state: filter.state, ruleSetId: filter.ruleSet, freeSeats: free, mine: filter.mine, pageSize: 100 };
+      for await (const table of client.listTables(asked)) {
+        if (!filter.seats || table.seats.length === filter.seats) found.push(table);
+        if (found.length >= MOST_SHOWN) break;
+      }
+      if (!ended) setList(found);
     };
     void attempt(look);
     // A look that fails is followed by the next one; the first has shown why.
@@ -75,24 +75,11 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
   };
   const quickJoin = () =>
     attempt(async () => {
-      const answer = await tables.quickJoin(
-        {
-          rules: { case: "ruleSetId", value: filter.ruleSet || DEFAULT_RULES },
-          seats: filter.seats || 4,
-          playerName: keptPlayer()?.name ?? "",
-          entropy: randomBytes(32),
-          requestId: newRequestId(),
-        },
-        withToken(keptPlayer()?.token),
-      );
-      const id = answer.table?.id ?? "";
-      keepSeat(id, {
-        seat: answer.seat,
-        token: answer.token,
-        obtainedAt: Date.now(),
-        expiresAt: millis(answer.tokenExpiresAt),
-      });
-      location.hash = tableLink(id);
+      const entropy = newEntropy();
+      const settings = { rules: filter.ruleSet || DEFAULT_RULES, seats: filter.seats || 4 };
+      const seat = await client.quickJoin(settings, { playerName: keptPlayer()?.name, entropy });
+      keepSeat(seat.tableId, seat.save(), entropy);
+      location.hash = tableLink(seat.tableId);
     });
   const follow = (event: Event) => {
     event.preventDefault();
@@ -103,7 +90,7 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
 
   const change = (part: Partial<Filter>) => setFilter({ ...filter, ...part });
   const shown =
-    list && [...list].sort((a, b) => a.state - b.state || millis(b.updatedAt) - millis(a.updatedAt));
+    list && [...list].sort((a, b) => a.state - b.state || changedAt(b) - changedAt(a));
   return (
     <div class="lobby">
       <header class="bar">
@@ -226,6 +213,10 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
       )}
     </div>
   );
+}
+
+function changedAt(table: Table): number {
+  return table.updatedAt ? timestampMs(table.updatedAt) : 0;
 }
 
 function TableEntry({ table }: { table: Table }) {

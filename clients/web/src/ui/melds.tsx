@@ -1,6 +1,6 @@
 /** The melds of one side, in the order in which they were laid. */
 
-import { BuracoKind, type Meld, MeldKind } from "../net/wire";
+import { BuracoKind, type Meld, MeldKind } from "@buraco/client/messages";
 import { CardFace } from "./card";
 import { useTexts } from "./context";
 

@@ -2,7 +2,7 @@
 
 import { type Duration, durationMs } from "@bufbuild/protobuf/wkt";
 import { useEffect, useState } from "preact/hooks";
-import type { SeatView, View } from "../net/wire";
+import type { SeatView, View } from "@buraco/client/messages";
 import { useTexts } from "./context";
 
 interface PlateProps {

@@ -7,7 +7,7 @@ import {
   ScoreLineKind,
   type SideScore,
   type Table,
-} from "../net/wire";
+} from "@buraco/client/messages";
 import { useTexts } from "./context";
 import { Dialog } from "./dialog";
 import { minutes } from "./players";

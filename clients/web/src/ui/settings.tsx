@@ -1,6 +1,6 @@
 /** How the player likes the table: language, light or dark, colours of the suits. */
 
-import { LANGUAGES } from "../game/texts";
+import { languages } from "@buraco/client";
 import type { Preferences } from "../net/keep";
 import { useShared } from "./context";
 import { Dialog } from "./dialog";
@@ -16,7 +16,7 @@ export function Settings({ onClose }: { onClose: () => void }) {
             value={texts.language}
             onChange={(event) => prefer({ language: event.currentTarget.value })}
           >
-            {Object.entries(LANGUAGES).map(([code, name]) => (
+            {Object.entries(languages()).map(([code, name]) => (
               <option key={code} value={code} lang={code}>
                 {name}
               </option>

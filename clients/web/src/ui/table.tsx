@@ -13,7 +13,7 @@ import {
   type Table,
   TableState,
   type View,
-} from "../net/wire";
+} from "@buraco/client/messages";
 import { Board } from "./board";
 import { useShared } from "./context";
 import { Deals } from "./deals";
@@ -154,7 +154,7 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
           onClose={() => dispatch({ type: "score-closed" })}
         />
       )}
-      {open === "deals" && <Deals session={session} names={names} onClose={() => setOpen(undefined)} />}
+      {open === "deals" && <Deals session={session} names={names} known={state.known} isOver={table?.state === TableState.FINISHED} onClose={() => setOpen(undefined)} />}
       {open === "log" && (
         <Dialog title={texts.t("log")} kind="sheet" onClose={() => setOpen(undefined)}>
           {table && <Facts table={table} view={view} />}

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Line } from "../game/state";
-import { ChatAudience, type ChatMessage, ChatMode } from "../net/wire";
+import { ChatAudience, type ChatMessage, ChatMode } from "@buraco/client/messages";
 import { useTexts } from "./context";
 
 export function Log({ lines, names }: { lines: readonly Line[]; names: readonly string[] }) {
@@ -35,7 +35,7 @@ export function Chat({ messages, seat, mode, hasPartner, onSay }: ChatProps) {
   const end = useEnd(messages.length);
   const [partner, setPartner] = useState(false);
   const [text, setText] = useState("");
-  const phrases = new Map(texts.phrases);
+  const phrases = texts.phrases;
   return (
     <div class="chat">
       <ol ref={end} tabIndex={0} aria-label={texts.t("chat")}>
@@ -46,7 +46,7 @@ export function Chat({ messages, seat, mode, hasPartner, onSay }: ChatProps) {
               {message.audience === ChatAudience.PARTNER && ` → ${texts.t("seat.partner")}`}
             </b>{" "}
             {message.content.case === "phrase"
-              ? (phrases.get(message.content.value) ?? message.content.value)
+              ? (phrases[message.content.value] ?? message.content.value)
               : message.content.value}
           </li>
         ))}
@@ -70,7 +70,7 @@ export function Chat({ messages, seat, mode, hasPartner, onSay }: ChatProps) {
             }}
           >
             <option value="">{texts.t("chat.phrase")}</option>
-            {texts.phrases.map(([code, phrase]) => (
+            {Object.entries(phrases).map(([code, phrase]) => (
               <option key={code} value={code}>
                 {phrase}
               </option>

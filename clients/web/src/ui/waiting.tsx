@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { keptCode, keptPlayer } from "../net/keep";
 import type { TableSession } from "../net/session";
-import { type Table, TableAccess } from "../net/wire";
+import { type Table, TableAccess } from "@buraco/client/messages";
 import { useShared } from "./context";
 import { tableLink } from "./route";
 import { SignIn } from "./sign-in";
