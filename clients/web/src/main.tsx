@@ -8,4 +8,5 @@ import { App } from "./ui/app";
 
 takeHostToken();
 dropEndedPlayer();
-render(<App />, document.getElementById("app")!);
+const place = document.getElementById("app");
+if (place) render(<App />, place);

@@ -1,7 +1,7 @@
 /** What the page shows, in the player's language: the texts shared by all frontends, and those of this page's interface. */
 
 import { type Language, languages, suitOf, Texts } from "@buraco/client";
-import { BuracoKindSchema, Card, type BuracoKind } from "@buraco/client/messages";
+import { type BuracoKind, BuracoKindSchema, Card } from "@buraco/client/messages";
 import en from "../i18n/en.json";
 import es from "../i18n/es.json";
 import it from "../i18n/it.json";
@@ -14,7 +14,7 @@ const PAGE: Record<Language, Record<PageKey, string>> = { en, it, pt, es };
 
 /** Return the language to begin with: the one chosen, else the browser's, else English. */
 export function languageFor(chosen: string, wanted: readonly string[] = navigator.languages): Language {
-  const codes = [chosen, ...wanted.map((tag) => tag.split("-")[0]!.toLowerCase())];
+  const codes = [chosen, ...wanted.map((tag) => tag.slice(0, 2).toLowerCase())];
   return (codes.find((code) => code in languages()) as Language | undefined) ?? "en";
 }
 
@@ -38,7 +38,7 @@ export class PageTexts extends Texts {
   cardName(card: Card): string {
     if (card === Card.JOKER) return this.text("card.JOKER");
     const rank = this.t(`rank.${rankText(card)}` as PageKey);
-    const suit = this.t(`suit.${SUIT_NAMES[suitOf(card)]!}` as PageKey);
+    const suit = this.t(`suit.${SUIT_NAMES[suitOf(card)]}` as PageKey);
     return this.t("card.name", { rank, suit });
   }
 

@@ -41,7 +41,9 @@ export const forgetSeat = (table: string) => localStorage.removeItem(SEAT + tabl
 
 /** Keep a seat; of many, the newest. */
 export function keepSeat(table: string, saved: string, entropy: Uint8Array | undefined): void {
-  const hex = entropy ? [...entropy].map((byte) => byte.toString(16).padStart(2, "0")).join("") : keptSeat(table)?.entropy;
+  const hex = entropy
+    ? [...entropy].map((byte) => byte.toString(16).padStart(2, "0")).join("")
+    : keptSeat(table)?.entropy;
   write(SEAT + table, { saved, entropy: hex ?? "", keptAt: Date.now() } satisfies KeptSeat);
   const all = Object.keys(localStorage).filter((key) => key.startsWith(SEAT));
   const age = (key: string) => read<KeptSeat>(key)?.keptAt ?? 0;
@@ -60,7 +62,13 @@ export const keptCode = (table: string) => read<string>(CODE + table);
 export const keepCode = (table: string, code: string) => write(CODE + table, code);
 
 export function keptPreferences(): Preferences {
-  return { language: "", theme: "system", fourColours: false, order: "suit", ...read<Partial<Preferences>>(PREFERENCES) };
+  return {
+    language: "",
+    theme: "system",
+    fourColours: false,
+    order: "suit",
+    ...read<Partial<Preferences>>(PREFERENCES),
+  };
 }
 export const keepPreferences = (preferences: Preferences) => write(PREFERENCES, preferences);
 
@@ -70,7 +78,8 @@ export function onSeatKept(table: string, changed: () => void): () => void {
     const seatOf = (text: string | null) => (text ? (JSON.parse(text) as KeptSeat).saved : "");
     // A token that was renewed is of the same seat.
     if (event.key === SEAT + table && !event.newValue !== !event.oldValue) changed();
-    else if (event.key === SEAT + table && seatNumber(seatOf(event.newValue)) !== seatNumber(seatOf(event.oldValue))) changed();
+    else if (event.key === SEAT + table && seatNumber(seatOf(event.newValue)) !== seatNumber(seatOf(event.oldValue)))
+      changed();
   };
   addEventListener("storage", listen);
   return () => removeEventListener("storage", listen);

@@ -23,7 +23,8 @@ export async function signIn(name: string): Promise<void> {
     const guest = await client.signInAsGuest(name);
     usePlayer({ token: guest.playerToken, name, id: guest.playerId });
   } catch (error) {
-    const isOff = error instanceof BuracoError && (error.reason === "SIGN_IN_DISABLED" || error.code === Code.Unimplemented);
+    const isOff =
+      error instanceof BuracoError && (error.reason === "SIGN_IN_DISABLED" || error.code === Code.Unimplemented);
     if (!isOff) throw error;
     usePlayer({ token: "", name, id: "" });
   }
@@ -55,7 +56,7 @@ function usePlayer(player: KeptPlayer): void {
 /** Read a claim of a token, for show: only the service can know whether it is true. */
 function claimOf(token: string, claim: string): string {
   try {
-    const body = token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/");
+    const body = (token.split(".")[1] ?? "").replace(/-/g, "+").replace(/_/g, "/");
     const bytes = Uint8Array.from(atob(body), (letter) => letter.charCodeAt(0));
     const value: unknown = JSON.parse(new TextDecoder().decode(bytes))[claim];
     return typeof value === "string" || typeof value === "number" ? String(value) : "";

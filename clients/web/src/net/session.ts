@@ -1,7 +1,14 @@
 /** The connection of the page to one table: what happens there goes into the state, and the calls of the seat out. */
 
 import { BuracoError, type ChatContent, type SeatSession, type Watch } from "@buraco/client";
-import { ChatAudience, type Event, type Move, type SubmitMovesResponse, type UndoMoveResponse, type Violation } from "@buraco/client/messages";
+import {
+  ChatAudience,
+  type Event,
+  type Move,
+  type SubmitMovesResponse,
+  type UndoMoveResponse,
+  type Violation,
+} from "@buraco/client/messages";
 import { Code } from "@connectrpc/connect";
 import type { Action } from "../game/state";
 import { client, newEntropy } from "./client";

@@ -1,7 +1,7 @@
 /** The page: its language and look, and which of lobby and table is shown. */
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { BuracoError } from "@buraco/client";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { languageFor, PageTexts } from "../game/texts";
 import { keepPreferences, keptPreferences, type Preferences } from "../net/keep";
 import { CardShapes } from "./card";
@@ -66,12 +66,7 @@ export function App() {
     <SharedContext.Provider value={shared}>
       <CardShapes />
       {route.table ? (
-        <TablePage
-          key={route.table}
-          id={route.table}
-          code={route.code}
-          onSettings={() => setSettings(true)}
-        />
+        <TablePage key={route.table} id={route.table} code={route.code} onSettings={() => setSettings(true)} />
       ) : (
         <Lobby onSettings={() => setSettings(true)} />
       )}

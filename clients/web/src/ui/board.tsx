@@ -1,11 +1,11 @@
 /** The table while a match is played: what all see, the player's hand, and what can be done now. */
 
 import { type HandOrder, pickable, sortHand, wildPlace } from "@buraco/client";
+import { type Move, NextAction, Phase, type View } from "@buraco/client/messages";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hints, laidCards, targetsOf, wildMoves } from "../game/choices";
 import type { TableState as State } from "../game/state";
 import type { TableSession } from "../net/session";
-import { type Move, NextAction, Phase, type View } from "@buraco/client/messages";
 import { CardFace } from "./card";
 import { Centre } from "./centre";
 import { useShared } from "./context";
@@ -42,8 +42,7 @@ export function Board({ state, session, view, names }: Props) {
   // What is no longer in the hand is no longer picked.
   useEffect(() => {
     const keys = new Set(held.map(({ key }) => key));
-    if ([...picked].some((key) => !keys.has(key)))
-      setPicked(new Set([...picked].filter((key) => keys.has(key))));
+    if ([...picked].some((key) => !keys.has(key))) setPicked(new Set([...picked].filter((key) => keys.has(key))));
   }, [held]);
   useEffect(() => setHinting(false), [view.turnNumber, view.phase]);
 
@@ -55,8 +54,7 @@ export function Board({ state, session, view, names }: Props) {
   const movable = useMemo(() => wildMoves(moves), [moves]);
   const useful = useMemo(() => {
     if (!toMove || drawing || (picked.size === 0 && !hinting)) return undefined;
-    const laying =
-      hinting && picked.size === 0 ? moves.filter((move) => move.move.case !== "discard") : moves;
+    const laying = hinting && picked.size === 0 ? moves.filter((move) => move.move.case !== "discard") : moves;
     return pickable(pickedCards, laying);
   }, [toMove, drawing, picked, hinting, pickedCards, moves]);
 
@@ -127,8 +125,7 @@ export function Board({ state, session, view, names }: Props) {
     prefer({ order: next });
   };
   const others = view.seats.length === 4 ? [1, 2, 3] : [1];
-  const around =
-    seat === undefined ? view.seats : others.map((step) => view.seats[(seat + step) % view.seats.length]!);
+  const around = seat === undefined ? view.seats : others.map((step) => view.seats[(seat + step) % view.seats.length]!);
   const ownSeat = seat === undefined ? undefined : view.seats[seat];
   const fresh = freshMeld(state);
   const side = view.sides[ownSide]!;
@@ -154,9 +151,7 @@ export function Board({ state, session, view, names }: Props) {
         </ul>
         <Melds
           melds={view.sides[1 - ownSide]?.melds ?? []}
-          label={
-            seat === undefined ? names.filter((_, at) => at % 2 === 1).join(" & ") : texts.t("melds.theirs")
-          }
+          label={seat === undefined ? names.filter((_, at) => at % 2 === 1).join(" & ") : texts.t("melds.theirs")}
           own={false}
           fresh={fresh?.side === 1 - ownSide ? fresh.index : undefined}
         />
@@ -172,17 +167,13 @@ export function Board({ state, session, view, names }: Props) {
         />
         <Melds
           melds={side.melds}
-          label={
-            seat === undefined ? names.filter((_, at) => at % 2 === 0).join(" & ") : texts.t("melds.ours")
-          }
+          label={seat === undefined ? names.filter((_, at) => at % 2 === 0).join(" & ") : texts.t("melds.ours")}
           own={seat !== undefined}
           places={new Set(dragTargets.layOff.keys())}
           canLay={dragTargets.lay.length > 0}
           movable={new Set(movable.keys())}
           over={
-            drag?.over?.startsWith("meld:") && !dragTargets.layOff.has(Number(drag.over.slice(5)))
-              ? "new"
-              : drag?.over
+            drag?.over?.startsWith("meld:") && !dragTargets.layOff.has(Number(drag.over.slice(5))) ? "new" : drag?.over
           }
           fresh={fresh?.side === ownSide ? fresh.index : undefined}
           onLayOff={(meld) => decide(targets.layOff.get(meld) ?? [])}
@@ -212,10 +203,15 @@ export function Board({ state, session, view, names }: Props) {
               <ul class="me">
                 <PlayerPlate seat={ownSeat} view={view} viewAt={state.viewAt} present={state.present} own />
               </ul>
-              <button type="button" onClick={changeOrder} title={texts.t("order")}>
+              <button
+                type="button"
+                class="order"
+                onClick={changeOrder}
+                title={texts.t("order")}
+                aria-label={`${texts.t("order")}: ${texts.t(own ? "order.own" : `order.${preferences.order}`)}`}
+              >
                 <Icon name="sort" />
-                {own ? texts.t("order.own") : texts.t(`order.${preferences.order}`)}
-                <span class="said"> ({texts.t("order")})</span>
+                <span>{texts.t(own ? "order.own" : `order.${preferences.order}`)}</span>
               </button>
               <button
                 type="button"
@@ -342,16 +338,12 @@ const RANK_AT = ["", "A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q"
 function Happened({ state, names, view }: { state: State; names: readonly string[]; view: View }) {
   const { texts } = useShared();
   const from = useRef(state.events);
-  const news = state.log
-    .filter(({ key }) => key >= from.current)
-    .map(({ event }) => texts.spoken.event(event, names));
+  const news = state.log.filter(({ key }) => key >= from.current).map(({ event }) => texts.spoken.event(event, names));
   useEffect(() => {
     from.current = state.events;
   }, [state.events]);
   const own =
-    view.seat !== undefined && view.seat === view.seatToMove && view.phase === Phase.DRAW
-      ? texts.t("turn.yours")
-      : "";
+    view.seat !== undefined && view.seat === view.seatToMove && view.phase === Phase.DRAW ? texts.t("turn.yours") : "";
   const [spoken, setSpoken] = useState("");
   const text = [...news, own].filter(Boolean).join(". ");
   useEffect(() => {
@@ -397,9 +389,7 @@ function keysFor(cards: readonly number[], held: readonly Held[]): Set<string> {
 
 function wildPosition(move: Move): number {
   return (
-    ("wildPosition" in (move.move.value ?? {}) &&
-      (move.move.value as { wildPosition?: number }).wildPosition) ||
-    0
+    ("wildPosition" in (move.move.value ?? {}) && (move.move.value as { wildPosition?: number }).wildPosition) || 0
   );
 }
 

@@ -1,9 +1,9 @@
 /** Cards, drawn as SVG: two sizes of face, and a back. */
 
-import type { ComponentChildren } from "preact";
-import { memo } from "preact/compat";
 import { rankOf, suitOf } from "@buraco/client";
 import { Card } from "@buraco/client/messages";
+import type { ComponentChildren } from "preact";
+import { memo } from "preact/compat";
 import { rankText, SUIT_NAMES } from "../game/cards";
 
 /** Centres of the pips of a number card, in a box of 100 by 140. */
@@ -129,13 +129,7 @@ export const CardFace = memo(function CardFace({ card, small = false }: { card: 
   return (
     <svg class={`face ${kind} ${small ? "small" : "large"}`} viewBox="0 0 100 140" aria-hidden="true">
       <rect class="paper" x="1" y="1" width="98" height="138" rx="9" />
-      {card === Card.JOKER ? (
-        <Joker small={small} />
-      ) : small ? (
-        <SmallFace card={card} />
-      ) : (
-        <LargeFace card={card} />
-      )}
+      {card === Card.JOKER ? <Joker small={small} /> : small ? <SmallFace card={card} /> : <LargeFace card={card} />}
     </svg>
   );
 });
@@ -143,7 +137,7 @@ export const CardFace = memo(function CardFace({ card, small = false }: { card: 
 function SmallFace({ card }: { card: number }) {
   return (
     <g>
-      <text class="rank" x={rankOf(card) === 10 ? 27 : 24} y="42">
+      <text class="rank" x="23" y="42" textLength={rankOf(card) === 10 ? 37 : undefined} lengthAdjust="spacingAndGlyphs">
         {rankText(card)}
       </text>
       <Pip suit={suitOf(card)} x={24} y={66} size={32} />
@@ -172,9 +166,7 @@ function LargeFace({ card }: { card: number }) {
       ) : rank > 10 ? (
         <Court rank={rank} suit={suit} />
       ) : (
-        PIPS[rank]?.map(([x, y]) => (
-          <Pip key={`${x} ${y}`} suit={suit} x={x} y={y} size={19} turned={y > 70} />
-        ))
+        PIPS[rank]?.map(([x, y]) => <Pip key={`${x} ${y}`} suit={suit} x={x} y={y} size={19} turned={y > 70} />)
       )}
     </g>
   );
@@ -220,28 +212,9 @@ function Joker({ small }: { small: boolean }) {
   );
 }
 
-function Pip({
-  suit,
-  x,
-  y,
-  size,
-  turned,
-}: {
-  suit: number;
-  x: number;
-  y: number;
-  size: number;
-  turned?: boolean;
-}) {
+function Pip({ suit, x, y, size, turned }: { suit: number; x: number; y: number; size: number; turned?: boolean }) {
   const place = { x: x - size / 2, y: y - size / 2, width: size, height: size };
-  return (
-    <use
-      class="pip"
-      href={`#suit-${suit}`}
-      {...place}
-      transform={turned ? `rotate(180 ${x} ${y})` : undefined}
-    />
-  );
+  return <use class="pip" href={`#suit-${suit}`} {...place} transform={turned ? `rotate(180 ${x} ${y})` : undefined} />;
 }
 
 /** The back of a card, with what is written on it. */

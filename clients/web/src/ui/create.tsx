@@ -2,9 +2,6 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import { useState } from "preact/hooks";
-import { client, newEntropy } from "../net/client";
-import { keepCode, keepSeat, keptPlayer } from "../net/keep";
 import {
   AbsencePolicy,
   ChatMode,
@@ -13,6 +10,9 @@ import {
   TableAccess,
   type TableOptionsSchema,
 } from "@buraco/client/messages";
+import { useState } from "preact/hooks";
+import { client, newEntropy } from "../net/client";
+import { keepCode, keepSeat, keptPlayer } from "../net/keep";
 import { useShared } from "./context";
 import { Dialog } from "./dialog";
 import { tableLink } from "./route";
@@ -106,10 +106,7 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
       <form class="fields two" onSubmit={submit}>
         <label class="wide">
           {texts.t("create.rules")}
-          <select
-            value={chosen.rules}
-            onChange={(event) => set({ rules: event.currentTarget.value, target: -1 })}
-          >
+          <select value={chosen.rules} onChange={(event) => set({ rules: event.currentTarget.value, target: -1 })}>
             {presets.map((rule) => (
               <option key={rule.id} value={rule.id}>
                 {rule.displayName}
@@ -171,20 +168,14 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
         {chosen.access === TableAccess.PLAYERS && (
           <label class="wide">
             {texts.t("create.players")}
-            <input
-              required
-              value={chosen.players}
-              onInput={(event) => set({ players: event.currentTarget.value })}
-            />
+            <input required value={chosen.players} onInput={(event) => set({ players: event.currentTarget.value })} />
           </label>
         )}
         {choice("spectators", "create.spectators", [
           [SpectatorPolicy.ALLOWED, "spectators.allowed"],
           [SpectatorPolicy.NONE, "spectators.none"],
         ])}
-        {chosen.spectators === SpectatorPolicy.ALLOWED
-          ? seconds("delay", "create.delay", [0, 15, 60, 300])
-          : null}
+        {chosen.spectators === SpectatorPolicy.ALLOWED ? seconds("delay", "create.delay", [0, 15, 60, 300]) : null}
         {choice("chat", "chat", [
           [ChatMode.ALL, "chat.all"],
           [ChatMode.PHRASES, "chat.phrases"],

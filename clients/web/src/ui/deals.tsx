@@ -1,12 +1,12 @@
 /** The finished deals of a match: score, moves, and whether the shuffle was fair. */
 
 import { type DealCheck, verifyDeal } from "@buraco/client";
+import { type DealRecord, Ending } from "@buraco/client/messages";
 import { useEffect, useState } from "preact/hooks";
 import type { KnownDeal } from "../game/state";
 import { client } from "../net/client";
 import { keptEntropy } from "../net/keep";
 import type { TableSession } from "../net/session";
-import { type DealRecord, Ending } from "@buraco/client/messages";
 import { useShared } from "./context";
 import { Dialog } from "./dialog";
 import { ScoreSheet } from "./score";

@@ -21,10 +21,7 @@ interface Options {
 }
 
 /** Return the running drag, and what begins one. */
-export function useDrag({
-  grab,
-  drop,
-}: Options): [Drag | undefined, (event: PointerEvent, key: string) => void] {
+export function useDrag({ grab, drop }: Options): [Drag | undefined, (event: PointerEvent, key: string) => void] {
   const [drag, setDrag] = useState<Drag>();
   const latest = useRef({ grab, drop });
   latest.current = { grab, drop };

@@ -55,9 +55,7 @@ export function Hand({ cards, picked, useful, marked, drag, onPick, onPress, onT
   const rowStep = size.height * 0.5;
 
   const onKeyDown = (event: KeyboardEvent) => {
-    const by = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: inRow, ArrowUp: -inRow, Home: -999, End: 999 }[
-      event.key
-    ];
+    const by = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: inRow, ArrowUp: -inRow, Home: -999, End: 999 }[event.key];
     if (by === undefined) return;
     event.preventDefault();
     const next = Math.max(0, Math.min(cards.length - 1, focus + by));

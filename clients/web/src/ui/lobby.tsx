@@ -1,11 +1,11 @@
 /** The lobby: who plays where, tables to join or watch, and new ones. */
 
-import { useEffect, useState } from "preact/hooks";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { type RuleSet, type Table, TableAccess, TableState } from "@buraco/client/messages";
+import { useEffect, useState } from "preact/hooks";
 import { client, newEntropy } from "../net/client";
 import { keepSeat, keptPlayer, keptSeat } from "../net/keep";
 import { credits } from "../net/player";
-import { type RuleSet, type Table, TableAccess, TableState } from "@buraco/client/messages";
 import { useShared } from "./context";
 import { CreateTable } from "./create";
 import { Icon } from "./icon";
@@ -45,7 +45,13 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
       if (document.hidden) return;
       const found: Table[] = [];
       const free = filter.free ? 1 : undefined;
-      const asked = { state: filter.state, ruleSetId: filter.ruleSet, freeSeats: free, mine: filter.mine, pageSize: 100 };
+      const asked = {
+        state: filter.state,
+        ruleSetId: filter.ruleSet,
+        freeSeats: free,
+        mine: filter.mine,
+        pageSize: 100,
+      };
       for await (const table of client.listTables(asked)) {
         if (!filter.seats || table.seats.length === filter.seats) found.push(table);
         if (found.length >= MOST_SHOWN) break;
@@ -89,8 +95,7 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
   };
 
   const change = (part: Partial<Filter>) => setFilter({ ...filter, ...part });
-  const shown =
-    list && [...list].sort((a, b) => a.state - b.state || changedAt(b) - changedAt(a));
+  const shown = list && [...list].sort((a, b) => a.state - b.state || changedAt(b) - changedAt(a));
   return (
     <div class="lobby">
       <header class="bar">
@@ -98,9 +103,7 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
           <img src="/icon.svg" alt="" width="28" height="28" /> Buraco
         </h1>
         <span class="grow" />
-        {available !== undefined && (
-          <span class="credit">{texts.t("credit", { amount: String(available) })}</span>
-        )}
+        {available !== undefined && <span class="credit">{texts.t("credit", { amount: String(available) })}</span>}
         <button type="button" class="quiet" onClick={() => setOpen("sign-in")}>
           {player?.name || texts.t("signIn")}
         </button>
@@ -132,10 +135,7 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
             <span class="grow" />
             <label>
               <span class="said">{texts.t("filter.state")}</span>
-              <select
-                value={filter.state}
-                onChange={(event) => change({ state: Number(event.currentTarget.value) })}
-              >
+              <select value={filter.state} onChange={(event) => change({ state: Number(event.currentTarget.value) })}>
                 <option value={0}>{texts.t("filter.allStates")}</option>
                 {[TableState.WAITING, TableState.PLAYING, TableState.FINISHED].map((state) => (
                   <option key={state} value={state}>
@@ -146,10 +146,7 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
             </label>
             <label>
               <span class="said">{texts.t("create.rules")}</span>
-              <select
-                value={filter.ruleSet}
-                onChange={(event) => change({ ruleSet: event.currentTarget.value })}
-              >
+              <select value={filter.ruleSet} onChange={(event) => change({ ruleSet: event.currentTarget.value })}>
                 <option value="">{texts.t("filter.allRules")}</option>
                 {presets.map((preset) => (
                   <option key={preset.id} value={preset.id}>
@@ -160,10 +157,7 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
             </label>
             <label>
               <span class="said">{texts.t("create.seats")}</span>
-              <select
-                value={filter.seats}
-                onChange={(event) => change({ seats: Number(event.currentTarget.value) })}
-              >
+              <select value={filter.seats} onChange={(event) => change({ seats: Number(event.currentTarget.value) })}>
                 <option value={0}>2 + 4</option>
                 <option value={2}>2</option>
                 <option value={4}>4</option>
@@ -223,11 +217,7 @@ function TableEntry({ table }: { table: Table }) {
   const { texts } = useShared();
   const free = table.seats.filter((seat) => !seat.playerName && !seat.botLevel).length;
   const seated = keptSeat(table.id) !== undefined && table.state !== TableState.FINISHED;
-  const action = seated
-    ? "lobby.back"
-    : table.state !== TableState.FINISHED && free > 0
-      ? "lobby.join"
-      : "lobby.watch";
+  const action = seated ? "lobby.back" : table.state !== TableState.FINISHED && free > 0 ? "lobby.join" : "lobby.watch";
   const access = table.options?.access ?? TableAccess.PUBLIC;
   return (
     <a class={`entry ${seated ? "seated" : ""}`} href={tableLink(table.id)}>

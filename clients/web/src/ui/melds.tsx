@@ -21,19 +21,7 @@ interface Props {
   onMoveWild?: (meld: number) => void;
 }
 
-export function Melds({
-  melds,
-  label,
-  own,
-  places,
-  canLay,
-  movable,
-  over,
-  fresh,
-  onLayOff,
-  onLay,
-  onMoveWild,
-}: Props) {
+export function Melds({ melds, label, own, places, canLay, movable, over, fresh, onLayOff, onLay, onMoveWild }: Props) {
   const texts = useTexts();
   return (
     <section
@@ -48,13 +36,7 @@ export function Melds({
           const kind = BuracoKind[meld.buraco]!.toLowerCase();
           const open = places?.has(index);
           const place = `meld:${index}`;
-          const classes = [
-            "meld",
-            kind,
-            open && "open",
-            over === place && open && "over",
-            fresh === index && "fresh",
-          ];
+          const classes = ["meld", kind, open && "open", over === place && open && "over", fresh === index && "fresh"];
           return (
             // Melds keep their places, so the index is their identity.
             <li
@@ -99,10 +81,7 @@ export function Melds({
           );
         })}
         {own && (
-          <li
-            class={`slot ${canLay ? "open" : ""} ${canLay && over === "new" ? "over" : ""}`}
-            data-drop="new"
-          >
+          <li class={`slot ${canLay ? "open" : ""} ${canLay && over === "new" ? "over" : ""}`} data-drop="new">
             {canLay && (
               <button type="button" class="target" onClick={onLay}>
                 {texts.t("meld.layHere")}

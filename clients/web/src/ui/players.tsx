@@ -1,8 +1,8 @@
 /** The players around the table: names, presence, counts of cards, clocks. */
 
 import { type Duration, durationMs } from "@bufbuild/protobuf/wkt";
-import { useEffect, useState } from "preact/hooks";
 import type { SeatView, View } from "@buraco/client/messages";
+import { useEffect, useState } from "preact/hooks";
 import { useTexts } from "./context";
 
 interface PlateProps {

@@ -52,15 +52,13 @@ export function ScoreSheet({ score, names }: { score: DealScore; names: readonly
 }
 
 function lineTitle(texts: ReturnType<typeof useTexts>, line: ScoreLine, names: readonly string[]): string {
-  if (line.kind === ScoreLineKind.BURACO && line.buraco !== BuracoKind.UNSPECIFIED)
-    return texts.buraco(line.buraco);
+  if (line.kind === ScoreLineKind.BURACO && line.buraco !== BuracoKind.UNSPECIFIED) return texts.buraco(line.buraco);
   const title = texts.text(`score_line_kind.${ScoreLineKind[line.kind]}`);
   return line.seat === undefined ? title : `${title} · ${names[line.seat] ?? texts.seat(line.seat)}`;
 }
 
 function lineCards(texts: ReturnType<typeof useTexts>, line: ScoreLine, side: SideScore) {
-  const meld =
-    line.kind === ScoreLineKind.MELD_CARDS && line.meld !== undefined ? side.melds[line.meld] : undefined;
+  const meld = line.kind === ScoreLineKind.MELD_CARDS && line.meld !== undefined ? side.melds[line.meld] : undefined;
   return meld ? <small>{texts.cards(meld.cards)}</small> : null;
 }
 
@@ -82,8 +80,7 @@ interface Props {
 
 export function ScoreWindow({ dealNumber, score, names, table, seat, remaining, onConfirm, onClose }: Props) {
   const texts = useTexts();
-  const awaiting =
-    table?.awaitingConfirmation?.dealNumber === dealNumber ? table.awaitingConfirmation : undefined;
+  const awaiting = table?.awaitingConfirmation?.dealNumber === dealNumber ? table.awaitingConfirmation : undefined;
   const confirmed = seat !== undefined && awaiting?.confirmedSeats.includes(seat);
   const missing = names.filter((_, at) => awaiting && !awaiting.confirmedSeats.includes(at));
   return (

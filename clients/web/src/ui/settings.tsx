@@ -12,10 +12,7 @@ export function Settings({ onClose }: { onClose: () => void }) {
       <div class="fields">
         <label>
           {texts.t("settings.language")}
-          <select
-            value={texts.language}
-            onChange={(event) => prefer({ language: event.currentTarget.value })}
-          >
+          <select value={texts.language} onChange={(event) => prefer({ language: event.currentTarget.value })}>
             {Object.entries(languages()).map(([code, name]) => (
               <option key={code} value={code} lang={code}>
                 {name}

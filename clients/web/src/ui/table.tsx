@@ -1,10 +1,6 @@
 /** One table: the session and its state, and what is shown of it. */
 
 import { durationMs } from "@bufbuild/protobuf/wkt";
-import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
-import { EMPTY, reduce } from "../game/state";
-import { keptPlayer } from "../net/keep";
-import { TableSession } from "../net/session";
 import {
   ChatMode,
   MatchEnd,
@@ -14,6 +10,10 @@ import {
   TableState,
   type View,
 } from "@buraco/client/messages";
+import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
+import { EMPTY, reduce } from "../game/state";
+import { keptPlayer } from "../net/keep";
+import { TableSession } from "../net/session";
 import { Board } from "./board";
 import { useShared } from "./context";
 import { Deals } from "./deals";
@@ -72,9 +72,7 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
 
   const say: Parameters<typeof Chat>[0]["onSay"] = (content, partner) =>
     void attempt(() => session.say(content, partner));
-  const chat = (
-    <Chat messages={state.chat} seat={seat} mode={chatMode} hasPartner={names.length === 4} onSay={say} />
-  );
+  const chat = <Chat messages={state.chat} seat={seat} mode={chatMode} hasPartner={names.length === 4} onSay={say} />;
   const log = <Log lines={state.log} names={names} />;
   const hasChat = chatMode !== ChatMode.OFF;
   const remaining = view?.confirmationRemaining
@@ -154,7 +152,15 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
           onClose={() => dispatch({ type: "score-closed" })}
         />
       )}
-      {open === "deals" && <Deals session={session} names={names} known={state.known} isOver={table?.state === TableState.FINISHED} onClose={() => setOpen(undefined)} />}
+      {open === "deals" && (
+        <Deals
+          session={session}
+          names={names}
+          known={state.known}
+          isOver={table?.state === TableState.FINISHED}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
       {open === "log" && (
         <Dialog title={texts.t("log")} kind="sheet" onClose={() => setOpen(undefined)}>
           {table && <Facts table={table} view={view} />}
@@ -167,19 +173,13 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
           )}
         </Dialog>
       )}
-      {open === "menu" && (
-        <Menu table={table} seat={seat} session={session} onOpen={setOpen} onSettings={onSettings} />
-      )}
+      {open === "menu" && <Menu table={table} seat={seat} session={session} onOpen={setOpen} onSettings={onSettings} />}
     </div>
   );
 }
 
 /** Return the names at the seats; a seat without one by its number. */
-function namesOf(
-  table: Table | undefined,
-  view: View | undefined,
-  numbered: (seat: number) => string,
-): string[] {
+function namesOf(table: Table | undefined, view: View | undefined, numbered: (seat: number) => string): string[] {
   const seats = view?.seats ?? table?.seats ?? [];
   return seats.map((seat) => seat.playerName || table?.seats[seat.seat]?.playerName || numbered(seat.seat));
 }
@@ -207,9 +207,7 @@ function Scores({
           <dt>{label(side)}</dt>
           <dd>
             {table?.result?.scores[side] ?? view.sides[side]?.matchScore ?? 0}
-            {table?.state === TableState.PLAYING && (
-              <small> {running(view.sides[side]?.tablePoints ?? 0)}</small>
-            )}
+            {table?.state === TableState.PLAYING && <small> {running(view.sides[side]?.tablePoints ?? 0)}</small>}
           </dd>
         </div>
       ))}
@@ -278,9 +276,7 @@ function Result({ table, names, seat, session, onDeals }: ResultProps) {
         ))}
       </dl>
       {result.how !== MatchEnd.UNSPECIFIED && <p>{texts.text(`match_end.${MatchEnd[result.how]}`)}</p>}
-      {payout !== undefined && (
-        <p>{texts.t("result.payout", { amount: `${payout > 0n ? "+" : ""}${payout}` })}</p>
-      )}
+      {payout !== undefined && <p>{texts.t("result.payout", { amount: `${payout > 0n ? "+" : ""}${payout}` })}</p>}
       <footer>
         <button type="button" onClick={onDeals}>
           {texts.t("deals.title")}
@@ -367,13 +363,11 @@ function Menu({ table, seat, session, onOpen, onSettings }: MenuProps) {
             await session.leave();
             location.hash = "#/";
           })}
-        {seat === undefined &&
-          table?.seats.some((free) => !free.playerName) &&
-          table.state === TableState.PLAYING && (
-            <button type="button" onClick={() => act(() => session.join(keptPlayer()?.name ?? ""))}>
-              {texts.t("menu.takeOver")}
-            </button>
-          )}
+        {seat === undefined && table?.seats.some((free) => !free.playerName) && table.state === TableState.PLAYING && (
+          <button type="button" onClick={() => act(() => session.join(keptPlayer()?.name ?? ""))}>
+            {texts.t("menu.takeOver")}
+          </button>
+        )}
       </div>
     </Dialog>
   );

@@ -1,8 +1,8 @@
 /** The log of the table, and the chat. */
 
+import { ChatAudience, type ChatMessage, ChatMode } from "@buraco/client/messages";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Line } from "../game/state";
-import { ChatAudience, type ChatMessage, ChatMode } from "@buraco/client/messages";
 import { useTexts } from "./context";
 
 export function Log({ lines, names }: { lines: readonly Line[]; names: readonly string[] }) {
@@ -78,11 +78,7 @@ export function Chat({ messages, seat, mode, hasPartner, onSay }: ChatProps) {
           </select>
           {hasPartner && (
             <label class="check">
-              <input
-                type="checkbox"
-                checked={partner}
-                onChange={(event) => setPartner(event.currentTarget.checked)}
-              />
+              <input type="checkbox" checked={partner} onChange={(event) => setPartner(event.currentTarget.checked)} />
               {texts.t("chat.partner")}
             </label>
           )}

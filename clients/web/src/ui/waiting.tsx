@@ -1,9 +1,9 @@
 /** A table that waits for players: seats, partners, and the link to invite others. */
 
+import { type Table, TableAccess } from "@buraco/client/messages";
 import { useState } from "preact/hooks";
 import { keptCode, keptPlayer } from "../net/keep";
 import type { TableSession } from "../net/session";
-import { type Table, TableAccess } from "@buraco/client/messages";
 import { useShared } from "./context";
 import { tableLink } from "./route";
 import { SignIn } from "./sign-in";
@@ -44,11 +44,7 @@ export function Waiting({ table, session, code }: Props) {
       {needsCode && (
         <label>
           {texts.t("waiting.code")}
-          <input
-            value={invitation}
-            onInput={(event) => setInvitation(event.currentTarget.value)}
-            autocomplete="off"
-          />
+          <input value={invitation} onInput={(event) => setInvitation(event.currentTarget.value)} autocomplete="off" />
         </label>
       )}
       <ul class="places">
@@ -69,11 +65,7 @@ export function Waiting({ table, session, code }: Props) {
                 <span class="hint">{texts.t("seat.free")}</span>
               )}
               {isCreator && seat.playerName && seat.seat !== own && (
-                <button
-                  type="button"
-                  class="quiet"
-                  onClick={() => attempt(() => session.removePlayer(seat.seat))}
-                >
+                <button type="button" class="quiet" onClick={() => attempt(() => session.removePlayer(seat.seat))}>
                   {texts.t("waiting.remove")}
                 </button>
               )}

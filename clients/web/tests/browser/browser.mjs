@@ -28,11 +28,7 @@ export async function startBrowser() {
 }
 
 /** Open a page as a person of its own, and note what its console complains of and where it asks outside. */
-export async function openPage(
-  browser,
-  address,
-  { size = "wide", theme = "light", language = "en", name } = {},
-) {
+export async function openPage(browser, address, { size = "wide", theme = "light", language = "en", name } = {}) {
   const context = await browser.newContext({
     viewport: SIZES[size],
     hasTouch: size === "phone",
@@ -71,8 +67,7 @@ export async function createTable(page, choices = {}) {
   await page.waitForSelector(".create form select option", { state: "attached" });
   for (const [label, value] of Object.entries(choices)) {
     const field = page.locator(".create").getByLabel(label).first();
-    if ((await field.evaluate((element) => element.tagName)) === "SELECT")
-      await field.selectOption(String(value));
+    if ((await field.evaluate((element) => element.tagName)) === "SELECT") await field.selectOption(String(value));
     else await field.fill(String(value));
   }
   await page.click(".create form .main");
@@ -105,9 +100,7 @@ export async function step(page) {
     await button.click({ timeout: 3000 });
     await page
       .waitForFunction(
-        (old) =>
-          document.querySelector("dialog[open]") ||
-          document.querySelector(".board")?.dataset.revision !== old,
+        (old) => document.querySelector("dialog[open]") || document.querySelector(".board")?.dataset.revision !== old,
         before,
         { timeout: 6000 },
       )
