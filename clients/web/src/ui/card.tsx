@@ -137,7 +137,13 @@ export const CardFace = memo(function CardFace({ card, small = false }: { card: 
 function SmallFace({ card }: { card: number }) {
   return (
     <g>
-      <text class="rank" x="23" y="42" textLength={rankOf(card) === 10 ? 37 : undefined} lengthAdjust="spacingAndGlyphs">
+      <text
+        class="rank"
+        x="23"
+        y="42"
+        textLength={rankOf(card) === 10 ? 37 : undefined}
+        lengthAdjust="spacingAndGlyphs"
+      >
         {rankText(card)}
       </text>
       <Pip suit={suitOf(card)} x={24} y={66} size={32} />

@@ -24,7 +24,7 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
   const { texts, attempt } = useShared();
   const [busy, setBusy] = useState(false);
   const [chosen, setChosen] = useState({
-    rules: presets[0]?.id ?? "",
+    rules: "",
     seats: 4,
     target: -1,
     stake: 0,
@@ -40,7 +40,8 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
     level: LEVELS[0]!,
     absence: AbsencePolicy.WAIT,
   });
-  const preset = presets.find((rule) => rule.id === chosen.rules);
+  // The list may come after the window.
+  const preset = presets.find((rule) => rule.id === chosen.rules) ?? presets[0];
   const targets = [...new Set([...(preset?.usualTargets ?? []), ...MORE_TARGETS])];
   const target = chosen.target >= 0 ? chosen.target : (targets[0] ?? 0);
   const set = (part: Partial<typeof chosen>) => setChosen({ ...chosen, ...part });
@@ -50,7 +51,7 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
     setBusy(true);
     await attempt(async () => {
       const { table, invitationCode } = await client.createTable({
-        rules: chosen.rules,
+        rules: preset?.id ?? "",
         seats: chosen.seats,
         targetScore: target,
         stake: BigInt(chosen.stake),
@@ -106,7 +107,7 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
       <form class="fields two" onSubmit={submit}>
         <label class="wide">
           {texts.t("create.rules")}
-          <select value={chosen.rules} onChange={(event) => set({ rules: event.currentTarget.value, target: -1 })}>
+          <select value={preset?.id} onChange={(event) => set({ rules: event.currentTarget.value, target: -1 })}>
             {presets.map((rule) => (
               <option key={rule.id} value={rule.id}>
                 {rule.displayName}
@@ -198,7 +199,7 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
             </select>
           </label>
         )}
-        <button type="submit" class="main wide" disabled={busy || !chosen.rules}>
+        <button type="submit" class="main wide" disabled={busy || !preset}>
           {texts.t("create.go")}
         </button>
       </form>

@@ -33,7 +33,7 @@ export function Melds({ melds, label, own, places, canLay, movable, over, fresh,
       <h3>{label}</h3>
       <ol>
         {melds.map((meld, index) => {
-          const kind = BuracoKind[meld.buraco]!.toLowerCase();
+          const kind = BuracoKind[meld.buraco]?.toLowerCase();
           const open = places?.has(index);
           const place = `meld:${index}`;
           const classes = ["meld", kind, open && "open", over === place && open && "over", fresh === index && "fresh"];

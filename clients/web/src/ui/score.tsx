@@ -26,7 +26,7 @@ export function ScoreSheet({ score, names }: { score: DealScore; names: readonly
           <tbody>
             {side.lines.map((line, index) => (
               // Lines have no identity of their own.
-              <tr key={index} class={ScoreLineKind[line.kind]!.toLowerCase()}>
+              <tr key={index} class={ScoreLineKind[line.kind]?.toLowerCase()}>
                 <th scope="row">
                   {lineTitle(texts, line, names)}
                   {lineCards(texts, line, side)}
