@@ -62,7 +62,9 @@ export function Board({ state, session, view, names }: Props) {
     if (busy) return;
     setBusy(true);
     setChoice(undefined);
-    if (await attempt(() => session.play(move, state.revision))) setPicked(new Set());
+    // What is picked while the service answers is for the next move.
+    setPicked(new Set());
+    if (!(await attempt(() => session.play(move, state.revision)))) setPicked(picked);
     setBusy(false);
   };
   /** Play the one move that fits, or ask which. */

@@ -23,13 +23,7 @@ export function Centre({ view, canDraw, canTake, canDiscard, over, onDraw, onTak
   const pileState = [canTake && "open", canDiscard && "open", canDiscard && over === "pile" && "over"];
   return (
     <section class="centre" aria-label={texts.t("centre.label")}>
-      <button
-        type="button"
-        class={`stock ${canDraw ? "open" : ""}`}
-        disabled={!canDraw}
-        aria-label={`${texts.t("stock")}: ${view.stockCount}. ${canDraw ? texts.text("move.draw_stock") : ""}`}
-        onClick={onDraw}
-      >
+      <button type="button" class={`stock ${canDraw ? "open" : ""}`} disabled={!canDraw} onClick={onDraw}>
         {view.stockCount > 0 ? (
           <CardBack>
             <b>{view.stockCount}</b>
@@ -38,15 +32,16 @@ export function Centre({ view, canDraw, canTake, canDiscard, over, onDraw, onTak
           <span class="void" />
         )}
         <small>{texts.t("stock")}</small>
+        {canDraw && <span class="said">{texts.text("move.draw_stock")}</span>}
       </button>
       <button
         type="button"
         class={`pile ${pileState.filter(Boolean).join(" ")}`}
         data-drop="pile"
         aria-disabled={!(canTake || canDiscard)}
-        aria-label={`${texts.t("pile")}: ${view.pileCount}. ${pileLabel}. ${canTake ? texts.text("move.take_pile") : ""}`}
         onClick={canDiscard ? onDiscard : canTake ? onTake : undefined}
       >
+        <span class="said">{pileLabel}</span>
         <span class="cards" style={{ "--count": Math.max(1, view.pile.length) }}>
           {view.pile.map((card, index) => (
             <span key={`${index} ${card}`} class="card">
@@ -58,6 +53,7 @@ export function Centre({ view, canDraw, canTake, canDiscard, over, onDraw, onTak
         <small>
           {texts.t("pile")} · {view.pileCount}
         </small>
+        {canTake && <span class="said">{texts.text("move.take_pile")}</span>}
       </button>
       <div class="pots">
         <span class="backs" role="img" aria-label={`${texts.t("pots")}: ${view.potCounts.join(", ") || 0}`}>

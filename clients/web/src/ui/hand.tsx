@@ -93,7 +93,6 @@ export function Hand({ cards, picked, useful, marked, drag, onPick, onPress, onT
             type="button"
             class={`held ${state.filter(Boolean).join(" ")}`}
             style={{ transform: `translate(${x}px, ${y}px) rotate(${turn}deg)`, zIndex: index + 1 }}
-            aria-label={texts.cardName(card)}
             aria-pressed={isPicked}
             tabIndex={index === Math.min(focus, cards.length - 1) ? 0 : -1}
             data-drop={`hand:${key}`}
@@ -103,6 +102,7 @@ export function Hand({ cards, picked, useful, marked, drag, onPick, onPress, onT
             onDblClick={() => onTwice(key)}
             onPointerDown={(event) => onPress(event, key)}
           >
+            <span class="said">{texts.cardName(card)}</span>
             <CardFace card={card} />
           </button>
         );

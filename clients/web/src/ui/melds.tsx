@@ -30,7 +30,7 @@ export function Melds({ melds, label, own, places, canLay, movable, over, fresh,
       data-drop={own ? "new" : undefined}
       tabIndex={0}
     >
-      <h3>{label}</h3>
+      <h2>{label}</h2>
       <ol>
         {melds.map((meld, index) => {
           const kind = BuracoKind[meld.buraco]?.toLowerCase();

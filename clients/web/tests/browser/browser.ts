@@ -183,11 +183,18 @@ export async function revision(page: Page): Promise<number> {
 export async function act(page: Page, doing: () => Promise<unknown>): Promise<void> {
   const before = String(await revision(page));
   await doing();
-  await page.waitForFunction(
+  const changed = page.waitForFunction(
     (old) =>
       document.querySelector("dialog[open]") || document.querySelector<HTMLElement>(".board")?.dataset.revision !== old,
     before,
+    { timeout: 15_000 },
   );
+  await changed.catch(async (error) => {
+    await picture(page, "stuck");
+    throw new Error(`nothing changed; the page says: ${await page.locator("[role=status]").allTextContents()}`, {
+      cause: error,
+    });
+  });
 }
 
 /** Play all that people can until the match is over; calls back after every step. */

@@ -43,7 +43,9 @@ afterEach(async () => {
 /** The cards of the hand, as a screen reader names them. */
 async function hand(page: Page): Promise<string[]> {
   return (
-    await page.locator(".held").evaluateAll((cards) => cards.map((card) => card.getAttribute("aria-label") ?? ""))
+    await page
+      .locator(".held")
+      .evaluateAll((cards) => cards.map((card) => card.querySelector(".said")?.textContent ?? ""))
   ).sort();
 }
 
