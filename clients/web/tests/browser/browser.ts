@@ -74,6 +74,15 @@ export async function openTab(context: BrowserContext, address: string): Promise
   page.on("request", (request) => {
     if (request.url().startsWith("http") && new URL(request.url()).origin !== origin) page.outside.push(request.url());
   });
+  // What the page told its user in short messages, also those that are gone again.
+  await page.addInitScript(() => {
+    const told: string[] = [];
+    Object.assign(globalThis, { told });
+    new MutationObserver(() => {
+      const text = document.querySelector(".toast")?.textContent;
+      if (text && text !== told.at(-1)) told.push(text);
+    }).observe(document, { childList: true, subtree: true, characterData: true });
+  });
   await page.goto(address);
   await page.waitForSelector(".lobby, .table-page");
   return page;
@@ -187,13 +196,12 @@ export async function act(page: Page, doing: () => Promise<unknown>): Promise<vo
     (old) =>
       document.querySelector("dialog[open]") || document.querySelector<HTMLElement>(".board")?.dataset.revision !== old,
     before,
-    { timeout: 15_000 },
+    { timeout: 20_000 },
   );
   await changed.catch(async (error) => {
     await picture(page, "stuck");
-    throw new Error(`nothing changed; the page says: ${await page.locator("[role=status]").allTextContents()}`, {
-      cause: error,
-    });
+    const told = await page.evaluate(() => (globalThis as unknown as { told: string[] }).told);
+    throw new Error(`nothing changed; the page told: ${told.join(" / ")}`, { cause: error });
   });
 }
 

@@ -66,7 +66,7 @@ export class Server {
   async stop(): Promise<void> {
     await stopped(this.#fleet);
     await stopped(this.#service);
-    rmSync(this.#folder, { recursive: true, force: true });
+    if (!process.env.KEEP) rmSync(this.#folder, { recursive: true, force: true });
   }
 
   /** Call a method with JSON, as curl would. */
