@@ -245,7 +245,7 @@ soak: setup ## Let bots play on each store while replicas are killed: is a move 
 fuzz: setup ## Break requests, stored tables and texts for a minute (FUZZ_ARGS=…)
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
-abuse: setup ## Attack a server while others use it: does anybody notice? About 6 minutes (ABUSE_ARGS=…)
+abuse: setup ## Attack a server while others use it: does anybody notice? About 9 minutes (ABUSE_ARGS=…)
 	$(BIN)/python -m tests.abuse $(ABUSE_ARGS)
 
 mutation: setup .venv/.installed-mutation ## Break the rules bit by bit: do tests notice? (MUTATION_ARGS=…)

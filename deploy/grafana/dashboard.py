@@ -165,6 +165,15 @@ SERVICE: Final = (
         unit="reqps",
     ),
     Panel(
+        "Web port",
+        "Calls by protocol, open connections, and those that were closed for what they did.",
+        {
+            "{{protocol}}": _by("protocol", _rate("buraco_web_calls_total")),
+            "connections": f"sum(buraco_web_connections{{{_JOB}}})",
+            "closed: {{cause}}": _by("cause", _rate("buraco_web_connections_dropped_total")),
+        },
+    ),
+    Panel(
         "Event loop: how late it wakes up, p95",
         "More than a few milliseconds mean that the process has more to do than a core can.",
         {"{{instance}}": _quantile(0.95, "buraco_event_loop_lag_seconds", "instance")},

@@ -153,7 +153,7 @@ VISIBLE: Final[dict[str, Visible]] = {
     "undone": _visible("seat index cards meld"),
     "deal_ended": _visible("ending seat score hands seed"),
     "match_ended": _visible("winner scores payouts how resigned_side"),
-    "seat_changed": _visible("seat player_name player_id"),
+    "seat_changed": _visible("seat player_name player_id removed"),
     "resigned": _visible("seat pending"),
     "draw_offered": _visible("seat"),
     "offer_withdrawn": _visible("seat kind"),

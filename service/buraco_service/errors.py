@@ -163,6 +163,11 @@ def seat_not_yours(message: str = "the token is not for a seat of this table") -
     return permission_denied("SEAT_NOT_YOURS", message)
 
 
+def spectators_not_allowed() -> ApiError:
+    """Return PERMISSION_DENIED: only players may see the table."""
+    return permission_denied("SPECTATORS_NOT_ALLOWED", "only players may see this table: send the token of a seat")
+
+
 def limit_reached(limit: str, maximum: int, message: str, retry_after: float = 1.0) -> ApiError:
     """Return RESOURCE_EXHAUSTED: a limit is reached. `limit` names it for programs; `retry_after` is in seconds."""
     return ApiError(

@@ -2,7 +2,7 @@
 
 Each attack lasts for `--seconds` against `buraco serve` in plain text, with TLS, and with two workers. The run fails if
 anybody else met an error that their client's retries did not cure, if the process ended or grew by more than it may, or
-if an attack left no trace in the metrics. Loopback only; about 20 s for each of the 18 lines with the default.
+if an attack left no trace in the metrics. Loopback only; about 20 s for each of the 27 lines with the default.
 """
 
 from __future__ import annotations

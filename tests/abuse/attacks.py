@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import itertools
 import socket
 import ssl
@@ -23,8 +24,11 @@ from tests.abuse.frames import (
     half_message,
 )
 
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
 CALLS: Final = (GET_TABLE, PLAY_TABLE, WATCH_HEALTH, REFLECT)
 _LONGEST_REQUEST: Final = 2.0
+_WEB_CALL: Final = b"POST " + GET_TABLE + b" HTTP/1.1\r\nhost: x\r\ncontent-type: application/proto\r\n"
 _STRANGE: Final = (
     (b":path", b"/" + b"x" * 3000),
     (b":path", b"/buraco.v1.TableService/\xf0\x28\x8c\xbc"),
@@ -51,6 +55,7 @@ class Target(NamedTuple):
 
     address: str
     metrics_address: str
+    web_address: str
     tls: ssl.SSLContext | None
     max_message_bytes: int
 
@@ -125,7 +130,7 @@ async def silent_connections(target: Target, seconds: float) -> None:
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(seconds + 30):
         with contextlib.ExitStack() as stack:
-            for address in (target.address, target.metrics_address):
+            for address in (target.address, target.metrics_address, target.web_address):
                 host, _, port = address.rpartition(":")
                 for _ in range(600):
                     silent = stack.enter_context(socket.socket())
@@ -133,6 +138,43 @@ async def silent_connections(target: Target, seconds: float) -> None:
                     with contextlib.suppress(OSError):
                         await loop.sock_connect(silent, (host, int(port)))
             await asyncio.sleep(seconds)
+
+
+async def web_headers_drop_by_drop(target: Target, seconds: float) -> None:
+    """Requests to the web port whose headers never end, a few bytes a second."""
+
+    async def send(stream: Stream) -> None:
+        stream[1].write(b"x: y\r\n")
+        await stream[1].drain()
+        await asyncio.sleep(0.1)
+
+    await _again_and_again_over_web(target, seconds, b"POST / HTTP/1.1\r\n", send, connections=200)
+
+
+async def web_half_bodies(target: Target, seconds: float) -> None:
+    """Calls to the web port that stop a hundred bytes before the end of the largest message that is received."""
+    size = 2 * target.max_message_bytes
+
+    async def send(stream: Stream) -> None:
+        stream[1].write(bytes(size - 100))
+        await stream[1].drain()
+        await stream[0].read()
+
+    head = _WEB_CALL + f"content-length: {size}\r\n\r\n".encode()
+    await _again_and_again_over_web(target, seconds, head, send, connections=160)
+
+
+async def web_bombs(target: Target, seconds: float) -> None:
+    """Calls to the web port whose message grows a thousandfold when it is decompressed."""
+    bomb = gzip.compress(bytes(64 * 1024 * 1024))
+
+    async def send(stream: Stream) -> None:
+        stream[1].write(bomb)
+        await stream[0].read(1)
+        stream[1].close()
+
+    head = _WEB_CALL + f"content-encoding: gzip\r\ncontent-length: {len(bomb)}\r\n\r\n".encode()
+    await _again_and_again_over_web(target, seconds, head, send, connections=8)
 
 
 ATTACKS: Final[dict[str, Attack]] = {
@@ -144,6 +186,9 @@ ATTACKS: Final[dict[str, Attack]] = {
         half_messages,
         resets,
         silent_connections,
+        web_headers_drop_by_drop,
+        web_half_bodies,
+        web_bombs,
     )
 }
 
@@ -165,3 +210,37 @@ async def _again_and_again(
 
     async with asyncio.timeout(seconds + 30):
         await asyncio.gather(*[one() for _ in range(connections)])
+
+
+async def _again_and_again_over_web(
+    target: Target, seconds: float, head: bytes, send: Callable[[Stream], Awaitable[None]], connections: int
+) -> None:
+    """The same over HTTP/1.1: each connection begins with the head of a request."""
+    tls = None if target.tls is None else _http1(target.tls)
+
+    async def one() -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        host, _, port = target.web_address.rpartition(":")
+        while loop.time() < until:
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout_at(until):
+                    stream = await asyncio.open_connection(host, int(port), ssl=tls)
+                    try:
+                        stream[1].write(head)
+                        while not stream[1].is_closing():
+                            await send(stream)
+                    finally:
+                        stream[1].close()
+            await asyncio.sleep(0.05)
+
+    async with asyncio.timeout(seconds + 30):
+        await asyncio.gather(*[one() for _ in range(connections)])
+
+
+def _http1(tls: ssl.SSLContext) -> ssl.SSLContext:
+    """Return a context that asks for no HTTP/2, and trusts the same."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for authority in tls.get_ca_certs(binary_form=True):
+        context.load_verify_locations(cadata=authority)
+    return context

@@ -29,6 +29,8 @@ _TRACES: Final = {
     "strange_headers": 'grpc_server_started_total{grpc_method="GetTable"',
     "headers_alone": 'buraco_refusals_total{limit="peer_unsent_messages"',
     "half_messages": 'buraco_refusals_total{limit="peer_unsent_messages"',
+    "web_half_bodies": 'buraco_refusals_total{limit="peer_unsent_messages"',
+    "web_bombs": 'buraco_refusals_total{limit="message_bytes"',
     "resets": 'grpc_server_handled_total{grpc_code="CANCELLED",grpc_method="GetTable"',
 }
 """What shows in the metrics, by attack."""
@@ -62,10 +64,12 @@ async def trial(folder: Path, way: str, attack: str, seconds: float) -> Outcome:
     """Serve, let others in, attack, and look."""
     environment, credentials, context = _protection(folder, way)
     options = ["--workers", "2"] if way == "workers" else []
-    program = Program(folder, "--store", "sqlite:///tables.db", *options, log=folder / "log", **environment)
+    program = Program(
+        folder, "--store", "sqlite:///tables.db", "--web-port", "0", *options, log=folder / "log", **environment
+    )
     try:
         place = await program.ready()
-        target = Target(place["address"], place["metrics_address"], context, _MESSAGE_BYTES)
+        target = Target(place["address"], place["metrics_address"], place["web_address"], context, _MESSAGE_BYTES)
         async with crowd(target.address, target.metrics_address, credentials) as noted:
             await asyncio.sleep(_SETTLE)
             before = peak = _mebibytes(program.process.pid)

@@ -5,6 +5,7 @@
   at tables late in their match beside new ones. Level figures and a ratio about 1 say that cost does not grow.
 - stores: commits to each store, without the service.
 - service: each way to call the service beside an echo of the same sizes, in turn.
+- web: what a call costs over the web port, by each of its protocols, beside gRPC.
 - watch: how soon a move sent to one replica is seen by watchers, at this one and at another, on each store.
 
 `make bench` installs the peers where they can be installed; the line of a missing one says so. Processor time bears
@@ -21,8 +22,9 @@ from tests.bench.service import measure_service
 from tests.bench.service_growth import measure_service_growth
 from tests.bench.stores import measure_stores
 from tests.bench.watch import measure_watch
+from tests.bench.web import measure_web
 
-PARTS = ("engine", "growth", "stores", "service", "watch")
+PARTS = ("engine", "growth", "stores", "service", "web", "watch")
 
 
 def main() -> None:
@@ -48,6 +50,8 @@ def main() -> None:
         asyncio.run(measure_stores(arguments.seconds, arguments.rounds))
     if arguments.only in (None, "service"):
         asyncio.run(measure_service(arguments.seconds, arguments.rounds, arguments.store))
+    if arguments.only in (None, "web"):
+        asyncio.run(measure_web(arguments.seconds, arguments.rounds, arguments.store))
     if arguments.only in (None, "watch"):
         asyncio.run(measure_watch(arguments.rounds))
 

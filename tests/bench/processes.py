@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.servers import service
 
@@ -31,12 +32,25 @@ def resident_bytes(pid: int) -> int:
 @contextlib.contextmanager
 def service_process(store: str | None = None) -> Iterator[tuple[str, int]]:
     """`buraco serve` in a process of its own: its address and process id. No store named: a new SQLite file."""
+    with _serving(store) as (places, pid):
+        yield places["address"], pid
+
+
+@contextlib.contextmanager
+def web_service_process(store: str | None = None) -> Iterator[tuple[str, str, int]]:
+    """The same with a web port, whose address comes second."""
+    with _serving(store, "--web-port", "0") as (places, pid):
+        yield places["address"], places["web_address"], pid
+
+
+@contextlib.contextmanager
+def _serving(store: str | None, *more: str) -> Iterator[tuple[dict[str, Any], int]]:
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.json"
-        options = ["--port", "0", "--metrics-port", "0", "--store", store or _new_file(folder)]
+        options = ["--port", "0", "--metrics-port", "0", "--store", store or _new_file(folder), *more]
         with service.start(ready, *options, "--log-level", "error") as process:
             try:
-                yield service.when_ready(process, ready)["address"], process.pid
+                yield service.when_ready(process, ready), process.pid
             finally:
                 process.terminate()
                 process.wait(30)

@@ -67,10 +67,10 @@ async def _compare(
     await echo(0.5)
     own, peer = [], []
     for _ in range(rounds):
-        own.append(await _measure(work, pid, seconds))
-        peer.append(await _measure(echo, echo_pid, seconds))
+        own.append(await measure(work, pid, seconds))
+        peer.append(await measure(echo, echo_pid, seconds))
     ratio = statistics.median(ours.rate / theirs.rate for ours, theirs in zip(own, peer, strict=True))
-    ours, theirs = _median(own), _median(peer)
+    ours, theirs = median_of(own), median_of(peer)
     print(
         f"  {name:38}{ours.rate:>9.0f}{ours.cost:>8.0f}{theirs.rate:>9.0f}{theirs.cost:>8.0f}{ratio:>7.0%}"
         f"  {sizes[0]} B up, {sizes[1]} B down",
@@ -78,14 +78,16 @@ async def _compare(
     )
 
 
-async def _measure(work: Work, pid: int, seconds: float) -> Measured:
+async def measure(work: Work, pid: int, seconds: float) -> Measured:
+    """What some seconds of work come to."""
     before, begun = processor_seconds(pid), time.perf_counter()
     done = await work(seconds)
     taken = time.perf_counter() - begun
     return Measured(done / taken, (processor_seconds(pid) - before) / done * 1e6)
 
 
-def _median(measured: Sequence[Measured]) -> Measured:
+def median_of(measured: Sequence[Measured]) -> Measured:
+    """The median of each figure."""
     return Measured(statistics.median(one.rate for one in measured), statistics.median(one.cost for one in measured))
 
 
@@ -109,7 +111,7 @@ async def _validate(channel: grpc.aio.Channel, every: int) -> tuple[Work, tuple[
 
         return call
 
-    return _in_flight([caller(requests[::every]) for requests in played]), sizes
+    return in_flight([caller(requests[::every]) for requests in played]), sizes
 
 
 def _requests(number: int) -> list[Any]:
@@ -146,7 +148,7 @@ async def _submit(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
 
         return call
 
-    work = _in_flight([caller(table) for table in tables])
+    work = in_flight([caller(table) for table in tables])
     await work(0.3)
     return work, sizes
 
@@ -172,7 +174,7 @@ async def _play(channel: grpc.aio.Channel) -> tuple[Work, tuple[int, int]]:
 
         return call
 
-    work = _in_flight([caller(table) for table in tables])
+    work = in_flight([caller(table) for table in tables])
     await work(0.3)
     return work, sizes
 
@@ -184,7 +186,7 @@ def _unary(channel: grpc.aio.Channel, up: int, down: int, *, method: str = "Once
     async def once() -> None:
         assert len(await call(request)) == down
 
-    return _in_flight([once] * IN_FLIGHT)
+    return in_flight([once] * IN_FLIGHT)
 
 
 def _streams(channel: grpc.aio.Channel, up: int, down: int) -> Work:
@@ -198,7 +200,7 @@ def _streams(channel: grpc.aio.Channel, up: int, down: int) -> Work:
 
         return once
 
-    return _in_flight([caller(call()) for _ in range(IN_FLIGHT)])
+    return in_flight([caller(call()) for _ in range(IN_FLIGHT)])
 
 
 def _pairs(channel: grpc.aio.Channel, up: int, down: int, *, method: str) -> Work:
@@ -221,14 +223,14 @@ def _pairs(channel: grpc.aio.Channel, up: int, down: int, *, method: str) -> Wor
 
         return once
 
-    return _in_flight([caller(uuid.uuid4().bytes) for _ in range(IN_FLIGHT)])
+    return in_flight([caller(uuid.uuid4().bytes) for _ in range(IN_FLIGHT)])
 
 
 def _echo_request(up: int, down: int) -> bytes:
     return f"{down} ".encode().ljust(up, b".")
 
 
-def _in_flight(callers: Sequence[Callable[[], Awaitable[None]]]) -> Work:
+def in_flight(callers: Sequence[Callable[[], Awaitable[None]]]) -> Work:
     """Every caller calls again and again until the time is over."""
 
     async def work(seconds: float) -> int:

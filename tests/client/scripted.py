@@ -214,6 +214,7 @@ _FIELDS = {
     table_service_pb2.PlayAnswer: "answer",
     table_service_pb2.PlayTurn: "turn",
     table_service_pb2.ViewUpdate: "view",
+    table_service_pb2.ChatMessage: "chat",
 }
 
 

@@ -17,6 +17,7 @@ import buraco.v1
 from buraco.v1 import card_pb2, deal_pb2, event_pb2, move_pb2, view_pb2
 from buraco_client import BuracoError, Texts, errors, languages, texts
 from buraco_service import errors as service_errors
+from buraco_service.serving.chat_messages import PHRASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -230,7 +231,7 @@ def test_every_documented_reason_has_a_text() -> None:
     )
     named = set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", comments)) - set(grpc.StatusCode.__members__)
     assert len(named) > 15
-    assert named <= keys("reason.") | keys("violation.")
+    assert named <= keys("reason.") | keys("violation.") | keys("phrase.")
 
 
 def test_code_texts_are_of_status_codes() -> None:
@@ -254,6 +255,11 @@ def test_phrases_are_codes() -> None:
     assert all(re.fullmatch(r"[A-Z]+(_[A-Z]+)*", code) for code in keys("phrase."))
     for language in TEXTS:
         assert all(len(text) <= 40 for text in Texts(language).phrases.values())
+
+
+def test_the_service_knows_the_phrases() -> None:
+    """The service takes exactly the phrases that have a text."""
+    assert keys("phrase.") == PHRASES
 
 
 # ---- the texts as they are shown -------------------------------------------------------------------

@@ -56,6 +56,8 @@ def _families() -> Iterator[Metric]:
     service.count_created_table("open")
     service.set_stored_tables({"playing": 1})
     service.count_refusal("LIMIT_REACHED", "watches")
+    service.count_web_call("connect")
+    service.count_dropped_connection("unread")
     service.observe_store_operation("commit", "ok", 0.001)
     fleet.observe_choice("greedy", 0.001)
     fleet.count_fault("greedy", "late")

@@ -36,7 +36,7 @@ def missing() -> str | None:
 
 _EMPTY = """
 DELETE FROM buraco.tables; DELETE FROM buraco.log; DELETE FROM buraco.requests;
-DELETE FROM buraco.records
+DELETE FROM buraco.records; DELETE FROM buraco.ledger
 """
 
 

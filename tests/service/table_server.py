@@ -90,7 +90,8 @@ async def serving(
 ) -> AsyncIterator[Replica]:
     """A replica that keeps its tables in a file, or where a URL says.
 
-    `changes` are settings; `credentials` the client's, for TLS; `clock` gives the time of its tables.
+    `changes` are settings (there are no accounts without them); `credentials` the client's, for TLS; `clock` gives the
+    time of its tables.
     """
     plain = Settings(
         port=0,
@@ -100,6 +101,7 @@ async def serving(
         signing_keys=(KEY,),
         store=f"sqlite:///{place}" if isinstance(place, Path) else place,
         reflection=False,
+        credits=False,
     )
     settings = dataclasses.replace(plain, **changes)
     metrics = Metrics(rules.id for rules in PRESETS)
@@ -195,12 +197,12 @@ class Player(NamedTuple):
         request = pb.TableServiceArrangeMeldRequest(table_id=self.table_id, meld=meld, cards=cards)  # type: ignore[arg-type]
         return await self.replica.tables.ArrangeMeld(request, metadata=self.metadata, timeout=PATIENCE)
 
-    def watch(self, after: int | None = None, **wanted: bool) -> Updates:
-        """WatchTable from the seat; wanted are views and legal moves."""
+    def watch(self, after: int | None = None, **wanted: Any) -> Updates:
+        """WatchTable from the seat; wanted are views, legal moves and chat."""
         return watch(self.replica, self.table_id, after, self.metadata, **wanted)
 
-    async def play(self, after: int | None = None, **wanted: bool) -> Play:
-        """PlayTable, opened; wanted are views and legal moves."""
+    async def play(self, after: int | None = None, **wanted: Any) -> Play:
+        """PlayTable, opened; wanted are views, legal moves and chat."""
         stream = self.play_unopened()
         await stream.send(open=pb.PlayOpen(table_id=self.table_id, after_revision=after, **wanted))
         return stream
@@ -264,10 +266,8 @@ async def records(replica: Replica, table_id: str, **fields: Any) -> pb.GetRecor
     return await replica.tables.GetRecord(pb.GetRecordRequest(table_id=table_id, **fields), timeout=PATIENCE)
 
 
-def watch(
-    replica: Replica, table_id: str, after: int | None = None, metadata: Metadata = (), **wanted: bool
-) -> Updates:
-    """WatchTable, by default for everybody; wanted are views and legal moves."""
+def watch(replica: Replica, table_id: str, after: int | None = None, metadata: Metadata = (), **wanted: Any) -> Updates:
+    """WatchTable, by default for everybody; wanted are views, legal moves and chat."""
     request = pb.WatchTableRequest(table_id=table_id, after_revision=after, **wanted)
     return Updates(replica.tables.WatchTable(request, metadata=metadata, timeout=PATIENCE))
 

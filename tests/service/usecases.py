@@ -9,7 +9,7 @@ from buraco_rules import Move, RuleSet
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import Store
-from buraco_service.tables.feed import Feeds
+from buraco_service.tables.feeds import Feeds
 from buraco_service.tables.tables import Tables
 from tests.service.scripts import CLASSIC, SeatTurn
 from tests.service.table_server import KEY, QUIET, SEED, new_id

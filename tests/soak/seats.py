@@ -56,8 +56,11 @@ class NotedSeat(Seat):
         super().__init__(seat._connection, seat.table_id, seat.seat, seat._token, seat.table)
         self.ledger = ledger
 
-    def play(self, *, legal_moves: bool = True, views: bool = False) -> PlaySession:
-        """A stream whose moves are noted."""
+    def play(
+        self, *, legal_moves: bool = True, views: bool = False, chat: bool = False, after_message: int = 0
+    ) -> PlaySession:
+        """A stream whose moves are noted; nobody chats."""
+        assert not chat
         return _Session(self, legal_moves=legal_moves, views=views)
 
     async def submit(

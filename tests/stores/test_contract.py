@@ -526,13 +526,18 @@ async def test_refused_commit_changes_no_due_time(store: Store) -> None:
     assert await store.due(10.0, 10) == ["t"]
 
 
-async def test_expired_tables_are_not_due(store: Store) -> None:
-    """Nothing is due for a table that was removed, nor for one created under its id."""
-    await store.create(NewTable("t", b"", "waiting", 1.0, b"", None, b"", due_at=10.0))
-    assert await store.expire(2.0, 10) == 1
-    assert await store.due(100.0, 10) == []
-    await create(store, "t")
-    assert await store.due(100.0, 10) == []
+async def test_tables_with_something_due_do_not_expire(store: Store) -> None:
+    """A table for which something is due is spared, however old, and holds up no other; later it expires as all do."""
+    for number in range(5):
+        await store.create(NewTable(f"due {number}", b"", "waiting", 1.0, b"", None, b"", due_at=1e10))
+    await store.create(NewTable("old", b"", "waiting", 1.5, b"", None, b""))
+    assert await store.expire(2.0, 3) == 1
+    assert await store.expire(50_000.0, 3) == 0
+    assert [table.table_id for table in await store.list_tables(None, 9, None)] == [f"due {n}" for n in range(5)]
+    await store.commit(step("due 1", 1, now=3.0))
+    assert await store.expire(3.0, 3) == 0
+    assert await store.expire(50_001.0, 3) == 1
+    assert await store.due(1e10, 9) == ["due 0", "due 2", "due 3", "due 4"]
 
 
 async def test_replicas_see_what_is_due(store_factory: StoreFactory) -> None:

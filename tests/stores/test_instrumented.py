@@ -16,6 +16,7 @@ from buraco_service.stores.base import (
     StoreUnavailable,
 )
 from buraco_service.stores.instrumented import InstrumentedStore
+from buraco_service.stores.ledger import LedgerEntry, Posted
 from buraco_service.stores.sqlite.store import SqliteStore
 from tests.stores.samples import PATIENCE, advance, create, soon, step
 
@@ -93,6 +94,15 @@ _FAILURES: dict[tuple[str, str], Callable[[Store], Awaitable[object]]] = {
     ("log", "history_gone"): lambda store: store.read_log("t", 0, 1),
     ("log", "error"): lambda store: store.read_log("t", 0, 0),
 }
+
+
+async def test_ledger_is_passed_on(store: Store, inner: SqliteStore, observed: Observed) -> None:
+    """Every call of the ledger reaches the inner one with its arguments, returns its result, and is reported."""
+    posted = await store.ledger.append("ann", 1, "key", b"entry")
+    assert posted == Posted(LedgerEntry(1, b"entry"), is_new=True)
+    assert await store.ledger.find("ann", ["key"]) == await inner.ledger.find("ann", ["key"]) == {"key": posted.entry}
+    assert await store.ledger.entries("ann", 1, 2) == await inner.ledger.entries("ann", 1, 2) == [posted.entry]
+    assert observed.operations == [("ledger_append", "ok"), ("ledger_find", "ok"), ("ledger_entries", "ok")]
 
 
 async def test_failures_are_reported_by_name(store: Store, inner: SqliteStore, observed: Observed) -> None:

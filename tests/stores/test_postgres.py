@@ -163,6 +163,7 @@ async def test_rights_on_rows_are_enough_to_serve(postgres_server: PostgresServe
         await create(store, "t", request_id="make")
         await store.commit(step("t", 1, request_id="r", records=((1, b"deal"),)))
         assert await store.expire(5000.0, 10) == 1
+        assert await store.ledger.append("ann", 1, "key", b"entry")
         await store.close()
     finally:
         postgres_server.sql("DROP OWNED BY serving; DROP ROLE serving", name)

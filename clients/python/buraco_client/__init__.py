@@ -8,8 +8,10 @@ from buraco_client.backoff import Backoff
 from buraco_client.card_picking import WildPlace, moves_for, pickable, wild_place
 from buraco_client.client import BuracoClient
 from buraco_client.errors import (
+    AccountsDisabled,
     ApiKeyRejected,
     BuracoError,
+    CreditTooLow,
     DeadlineExceeded,
     FieldProblem,
     InvalidRequest,
@@ -36,10 +38,12 @@ from buraco_client.unary import new_request_id
 from buraco_client.watch import Watch
 
 __all__ = [
+    "AccountsDisabled",
     "ApiKeyRejected",
     "Backoff",
     "BuracoClient",
     "BuracoError",
+    "CreditTooLow",
     "DeadlineExceeded",
     "FieldProblem",
     "HandOrder",

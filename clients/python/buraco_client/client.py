@@ -5,10 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from buraco.v1 import rules_service_pb2_grpc, table_pb2, table_service_pb2, table_service_pb2_grpc
+from buraco.v1 import (
+    account_service_pb2,
+    account_service_pb2_grpc,
+    rules_service_pb2_grpc,
+    table_pb2,
+    table_service_pb2,
+    table_service_pb2_grpc,
+)
 from buraco_client.backoff import Backoff
 from buraco_client.channel import open_channel
 from buraco_client.connection import Connection
+from buraco_client.pages import iterate_chat, iterate_deals
 from buraco_client.rules import Rules, RulesClient, set_rules
 from buraco_client.seat import Seat
 from buraco_client.streams import StreamSettings
@@ -78,6 +86,7 @@ class BuracoClient:
         self._channel = open_channel(target, credentials, options or {})
         metadata = () if api_key is None else (("x-api-key", api_key),)
         self._tables = table_service_pb2_grpc.TableServiceStub(self._channel)
+        self._accounts = account_service_pb2_grpc.AccountServiceStub(self._channel)
         self._call = Caller(timeout, backoff, metadata)
         self._connection = Connection(
             rules=rules_service_pb2_grpc.RulesServiceStub(self._channel),
@@ -118,8 +127,9 @@ class BuracoClient:
             table = await client.create_table("burraco", seats=2, target_score=0)
 
         `target_score`: 0 plays one deal; default: the usual one of the rule set. `stake`: credits that each player
-        stakes. `seed`: 32 bytes that make the match reproducible and its cards known to the creator, which the table
-        shows; default: random. `options`: a clock, and a time to confirm scores; default: neither.
+        stakes, held where the service keeps accounts. `seed`: 32 bytes that make the match reproducible and its cards
+        known to the creator, which the table shows; default: random. `options`: a clock, a time to confirm scores, who may
+        join, who may watch and how much later, and what players may write; default: no clock, everybody, everything.
         """
         request = table_service_pb2.CreateTableRequest(
             seats=seats,
@@ -189,7 +199,8 @@ class BuracoClient:
         `player_token`: who the player is, from the host's backend or `sign_in_as_guest`. A player who has a seat of the
         table gets it back with a fresh token, on any device, also if the old token is lost or has ended; leave `seat`
         out then: TableRefused (ALREADY_SEATED, the player's seat in `metadata`) is raised for another seat. Raise
-        PlayerTokenRejected if the player token is not valid.
+        PlayerTokenRejected if the player token is not valid, or is missing at a table that holds stakes; CreditTooLow
+        if the player cannot stake.
         """
         request = table_service_pb2.JoinTableRequest(
             table_id=table_id,
@@ -217,6 +228,64 @@ class BuracoClient:
         request = table_service_pb2.SignInAsGuestRequest(name=name)
         return await self._call(self._tables.SignInAsGuest, request, timeout=timeout)
 
+    async def get_account(
+        self, player_id: str = "", *, player_token: str | None = None, timeout: float | None = None
+    ) -> account_service_pb2.Account:
+        """Return an account of play money: that of the player token, or with an API key that of `player_id`.
+
+            credits = (await client.get_account(player_token=guest.player_token)).available
+
+        Raise AccountsDisabled if the service keeps none, PlayerTokenRejected, ApiKeyRejected.
+        """
+        request = account_service_pb2.GetAccountRequest(player_id=player_id)
+        metadata = _player_metadata(player_token)
+        return (await self._call(self._accounts.GetAccount, request, metadata=metadata, timeout=timeout)).account
+
+    async def list_entries(
+        self,
+        player_id: str = "",
+        *,
+        player_token: str | None = None,
+        page_size: int = 0,
+        timeout: float | None = None,
+    ) -> AsyncIterator[account_service_pb2.AccountEntry]:
+        """Yield the entries of an account, the newest first; for the same callers as `get_account`.
+
+            won = sum([entry.amount async for entry in client.list_entries(player_token=token) if entry.table_id])
+
+        `page_size`: entries a call, 1 to 200; 0 means 50. `timeout`: seconds for each page. Raise as `get_account`.
+        """
+        request = account_service_pb2.ListEntriesRequest(player_id=player_id, page_size=page_size)
+        metadata = _player_metadata(player_token)
+        while True:
+            page = await self._call(self._accounts.ListEntries, request, metadata=metadata, timeout=timeout)
+            for entry in page.entries:
+                yield entry
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def grant_credits(
+        self,
+        player_id: str,
+        amount: int,
+        *,
+        note: str = "",
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> account_service_pb2.Account:
+        """Give an account credits, or take them, and return the account. Needs an API key where the service has them.
+
+            await client.grant_credits("ada", 500, note="Welcome back")
+
+        `amount`: up to 10^12 either way, not 0. `note`: for who reads the entries, up to 200 characters. Raise
+        CreditTooLow if more is taken than is available, AccountsDisabled, ApiKeyRejected.
+        """
+        request = account_service_pb2.GrantCreditsRequest(
+            player_id=player_id, amount=amount, note=note, request_id=request_id or new_request_id()
+        )
+        return (await self._call(self._accounts.GrantCredits, request, timeout=timeout)).account
+
     def restore_seat(self, table_id: str, seat: int, token: str, *, expires_at: float | None = None) -> Seat:
         """Return a seat taken earlier, from its token. Nothing is checked before its first call.
 
@@ -243,34 +312,61 @@ class BuracoClient:
         request = table_service_pb2.TableServiceGetViewRequest(table_id=table_id)
         return await self._call(self._tables.GetView, request, timeout=timeout)
 
-    def watch(self, table_id: str, *, after_revision: int | None = None, views: bool = False) -> Watch:
+    def list_chat(
+        self, table_id: str, *, after_message: int = 0, page_size: int = 0, timeout: float | None = None
+    ) -> AsyncIterator[table_service_pb2.ChatMessage]:
+        """Yield the kept messages to the table after a number, as everybody may read them.
+
+            texts = [message.text async for message in client.list_chat(table_id)]
+
+        `page_size`: messages a call, 1 to 200; 0 means 50. `timeout`: seconds for each page. Raise SeatNotYours if only
+        players may see the table: `Seat.list_chat` is for them.
+        """
+        request = table_service_pb2.ListChatRequest(table_id=table_id, after_message=after_message, page_size=page_size)
+
+        async def get_page(asked: table_service_pb2.ListChatRequest) -> table_service_pb2.ListChatResponse:
+            return await self._call(self._tables.ListChat, asked, timeout=timeout)
+
+        return iterate_chat(get_page, request)
+
+    def watch(
+        self,
+        table_id: str,
+        *,
+        after_revision: int | None = None,
+        views: bool = False,
+        chat: bool = False,
+        after_message: int = 0,
+    ) -> Watch:
         """Return what happens at a table as everybody may see it; see `Watch`.
 
             async for update in client.watch(table_id):
                 ...
 
         `after_revision`: yield only later changes, without the state first. `views`: yield a ViewUpdate after every
-        change.
+        change. `chat`: yield a ChatMessage for each message, from those kept after number `after_message` on. Raise
+        SeatNotYours if only players may see the table.
         """
-        return Watch(self._connection, table_id, None, after_revision, views=views)
+        return Watch(
+            self._connection, table_id, None, after_revision, views=views, chat=chat, after_message=after_message
+        )
 
-    async def get_record(
+    def get_record(
         self, table_id: str, *, after_deal: int = 0, page_size: int = 0, timeout: float | None = None
     ) -> AsyncIterator[table_pb2.DealRecord]:
         """Yield the finished deals after a deal number, in order.
 
             moves = sum([len(deal.moves) async for deal in client.get_record(table_id)])
 
-        `page_size`: deals a call, 1 to 50; 0 means 10. `timeout`: seconds for each page.
+        `page_size`: deals a call, 1 to 50; 0 means 10. `timeout`: seconds for each page. Raise SeatNotYours if only
+        players may see the table: `Seat.get_record` is for them.
         """
         request = table_service_pb2.GetRecordRequest(table_id=table_id, after_deal=after_deal, page_size=page_size)
-        while True:
-            page = await self._call(self._tables.GetRecord, request, timeout=timeout)
-            for deal in page.deals:
-                yield deal
-            if not page.more or not page.deals:
-                return
-            request.after_deal = page.deals[-1].deal_number
+
+        async def get_page(asked: table_service_pb2.GetRecordRequest) -> table_service_pb2.GetRecordResponse:
+            return await self._call(self._tables.GetRecord, asked, timeout=timeout)
+
+        return iterate_deals(get_page, request)
 
     async def get_cut_off_deal(self, table_id: str, *, timeout: float | None = None) -> table_pb2.DealRecord | None:
         """Return the deal that the end of the match cut off, with its seed and moves; None if there is none.

@@ -85,8 +85,8 @@ class RuleBroken(BuracoError):
 
 class TableRefused(BuracoError):
     """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, ALREADY_SEATED, TABLE_NOT_PLAYING, TABLE_FINISHED,
-    TABLE_NOT_FINISHED, TOO_MANY_REVERSALS, ALREADY_OFFERED, NO_OFFER, TOO_LATE_TO_ABORT, AWAITING_CONFIRMATION or
-    SCORE_NOT_SHOWN.
+    TABLE_NOT_FINISHED, TOO_MANY_REVERSALS, ALREADY_OFFERED, NO_OFFER, TOO_LATE_TO_ABORT, AWAITING_CONFIRMATION,
+    SCORE_NOT_SHOWN, CHAT_OFF, PHRASES_ONLY or NO_PARTNER.
     """
 
 
@@ -114,12 +114,22 @@ class SignInDisabled(BuracoError):
     """The service signs in no guests."""
 
 
+class CreditTooLow(BuracoError):
+    """The account has fewer credits than are needed; `metadata` has what is `available` and `needed`."""
+
+
+class AccountsDisabled(BuracoError):
+    """The service keeps no accounts."""
+
+
 class ApiKeyRejected(BuracoError):
     """The API key that this call requires is missing or invalid."""
 
 
 class SeatNotYours(BuracoError):
-    """The token belongs to another table, or to a player who left."""
+    """The token belongs to another table, or to a player who left; or only players may see the table, and no token
+    came (SPECTATORS_NOT_ALLOWED).
+    """
 
 
 class LimitReached(BuracoError):
@@ -151,6 +161,9 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "ALREADY_OFFERED": TableRefused,
     "NO_OFFER": TableRefused,
     "TOO_LATE_TO_ABORT": TableRefused,
+    "CHAT_OFF": TableRefused,
+    "PHRASES_ONLY": TableRefused,
+    "NO_PARTNER": TableRefused,
     "REVISION_STALE": RevisionStale,
     "REQUEST_ID_REUSED": RequestIdReused,
     "TABLE_UNKNOWN": TableUnknown,
@@ -161,9 +174,12 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "PLAYER_TOKEN_INVALID": PlayerTokenRejected,
     "PLAYER_TOKEN_EXPIRED": PlayerTokenRejected,
     "SIGN_IN_DISABLED": SignInDisabled,
+    "CREDIT_TOO_LOW": CreditTooLow,
+    "ACCOUNTS_DISABLED": AccountsDisabled,
     "API_KEY_MISSING": ApiKeyRejected,
     "API_KEY_INVALID": ApiKeyRejected,
     "SEAT_NOT_YOURS": SeatNotYours,
+    "SPECTATORS_NOT_ALLOWED": SeatNotYours,
     "LIMIT_REACHED": LimitReached,
     "STORE_UNAVAILABLE": Unavailable,
     "TABLE_TOO_NEW": Unavailable,

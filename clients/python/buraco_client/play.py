@@ -78,14 +78,23 @@ class PlaySession(AsyncIterator[PlayUpdate]):
     """
 
     def __init__(
-        self, connection: Connection, table_id: str, token: SeatToken, *, legal_moves: bool, views: bool
+        self,
+        connection: Connection,
+        table_id: str,
+        token: SeatToken,
+        *,
+        legal_moves: bool,
+        views: bool,
+        chat: bool = False,
+        after_message: int = 0,
     ) -> None:
         self._connection = connection
         self._table_id = table_id
         self._token = token
         self._legal_moves = legal_moves
         self._views = views
-        self._cursor = Cursor(views=views)
+        self._chat = chat
+        self._cursor = Cursor(views=views, message=after_message)
         self._outage = Outage(connection.streams)
         self._updates: deque[PlayUpdate] = deque()
         self._waiter: asyncio.Future[None] | None = None
@@ -265,6 +274,8 @@ class PlaySession(AsyncIterator[PlayUpdate]):
             after_revision=self._cursor.revision,
             legal_moves=self._legal_moves,
             views=self._views,
+            chat=self._chat,
+            after_message=self._cursor.message,
         )
         # No silence timer yet: cancelling a call that has no connection does not wake its writer.
         async with asyncio.timeout(self._connection.streams.max_silence):

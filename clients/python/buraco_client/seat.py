@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from buraco.v1 import table_service_pb2
+from buraco_client.pages import iterate_chat, iterate_deals
 from buraco_client.play import PlaySession
 from buraco_client.token import SeatToken
 from buraco_client.unary import new_request_id
 from buraco_client.watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
 
     import grpc.aio
 
@@ -222,26 +223,119 @@ class Seat:
         token = SeatToken(self._connection, answer.table.id, answer.token, answer.token_expires_at.seconds)
         return Seat(self._connection, answer.table.id, answer.seat, token, answer.table)
 
-    def watch(self, *, after_revision: int | None = None, views: bool = False, legal_moves: bool = False) -> Watch:
+    async def send_chat(
+        self,
+        text: str = "",
+        *,
+        phrase: str = "",
+        to_partner: bool = False,
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> table_service_pb2.ChatMessage:
+        """Send a text, or a phrase by its code, to the table or to the partner alone, and return the message.
+
+            await seat.send_chat(phrase="WELL_PLAYED")
+
+        `text`: 1 to 500 characters. `phrase`: a code of `Texts.phrases`, which every player sees in the own language.
+        Raise TableRefused if there is no chat (CHAT_OFF), none for texts (PHRASES_ONLY), or no partner (NO_PARTNER),
+        LimitReached after too many messages, InvalidRequest for a text that cannot be shown. ValueError unless there is
+        one of text and phrase.
+        """
+        if bool(text) == bool(phrase):
+            raise ValueError("give a text or a phrase")
+        request = table_service_pb2.SendChatRequest(
+            table_id=self.table_id,
+            audience=table_service_pb2.CHAT_AUDIENCE_PARTNER if to_partner else table_service_pb2.CHAT_AUDIENCE_TABLE,
+            request_id=request_id or new_request_id(),
+        )
+        if text:
+            request.text = text
+        else:
+            request.phrase = phrase
+        return (await self._call(self._tables.SendChat, request, timeout)).message
+
+    def list_chat(
+        self, *, after_message: int = 0, page_size: int = 0, timeout: float | None = None
+    ) -> AsyncIterator[table_service_pb2.ChatMessage]:
+        """Yield the kept messages that the seat may read, after a number.
+
+            texts = [message.text async for message in seat.list_chat()]
+
+        `page_size`: messages a call, 1 to 200; 0 means 50. `timeout`: seconds for each page.
+        """
+        request = table_service_pb2.ListChatRequest(
+            table_id=self.table_id, after_message=after_message, page_size=page_size
+        )
+
+        async def get_page(asked: table_service_pb2.ListChatRequest) -> table_service_pb2.ListChatResponse:
+            return await self._call(self._tables.ListChat, asked, timeout)
+
+        return iterate_chat(get_page, request)
+
+    def get_record(
+        self, *, after_deal: int = 0, page_size: int = 0, timeout: float | None = None
+    ) -> AsyncIterator[table_pb2.DealRecord]:
+        """Yield the finished deals after a deal number, in order, also of a table that spectators may not see.
+
+            moves = sum([len(deal.moves) async for deal in seat.get_record()])
+
+        `page_size` and `timeout`: as in `BuracoClient.get_record`.
+        """
+        request = table_service_pb2.GetRecordRequest(table_id=self.table_id, after_deal=after_deal, page_size=page_size)
+
+        async def get_page(asked: table_service_pb2.GetRecordRequest) -> table_service_pb2.GetRecordResponse:
+            return await self._call(self._tables.GetRecord, asked, timeout)
+
+        return iterate_deals(get_page, request)
+
+    def watch(
+        self,
+        *,
+        after_revision: int | None = None,
+        views: bool = False,
+        legal_moves: bool = False,
+        chat: bool = False,
+        after_message: int = 0,
+    ) -> Watch:
         """Return what happens at the table as the seat may see it; see `Watch`.
 
             async for update in seat.watch():
                 ...
 
         `after_revision`: yield only later changes, without the state first. `views`: yield a ViewUpdate after every
-        change. `legal_moves`: yield a PlayTurn with the view and the legal moves whenever the seat is to move.
+        change. `legal_moves`: yield a PlayTurn with the view and the legal moves whenever the seat is to move. `chat`:
+        yield a ChatMessage for each message, from those kept after number `after_message` on.
         """
-        return Watch(self._connection, self.table_id, self._token, after_revision, views=views, legal_moves=legal_moves)
+        return Watch(
+            self._connection,
+            self.table_id,
+            self._token,
+            after_revision,
+            views=views,
+            legal_moves=legal_moves,
+            chat=chat,
+            after_message=after_message,
+        )
 
-    def play(self, *, legal_moves: bool = True, views: bool = False) -> PlaySession:
+    def play(
+        self, *, legal_moves: bool = True, views: bool = False, chat: bool = False, after_message: int = 0
+    ) -> PlaySession:
         """Return a two-way stream for watching and playing, the cheapest way for each move; see `PlaySession`.
 
             async with seat.play() as session:
                 ...
 
-        `legal_moves` and `views`: as in `watch`.
+        All arguments are as in `watch`.
         """
-        return PlaySession(self._connection, self.table_id, self._token, legal_moves=legal_moves, views=views)
+        return PlaySession(
+            self._connection,
+            self.table_id,
+            self._token,
+            legal_moves=legal_moves,
+            views=views,
+            chat=chat,
+            after_message=after_message,
+        )
 
     async def _call(
         self,

@@ -13,13 +13,14 @@ from buraco_client.backoff import Backoff
 from buraco_client.errors import BuracoError, Unavailable
 
 #: What a stream yields: the whole state, a change, or the notice that the changes asked for are no longer stored; if
-#: asked for, the view after a change, and the legal moves if the seat is to move.
+#: asked for, the view after a change, the legal moves if the seat is to move, and chat messages.
 Update = (
     table_service_pb2.TableUpdate
     | table_pb2.Events
     | table_service_pb2.HistoryGone
     | table_service_pb2.ViewUpdate
     | table_service_pb2.PlayTurn
+    | table_service_pb2.ChatMessage
 )
 
 # CANCELLED comes from the other side here, and these streams have no deadline: a server or proxy ended them.
@@ -52,13 +53,17 @@ class Cursor:
     [True, False, True]
     >>> cursor.revision, cursor.is_finished
     (5, False)
+    >>> [cursor.advance(table_service_pb2.ChatMessage(number=number)) for number in (1, 1, 3)], cursor.message
+    ([True, False, True], 3)
     """
 
-    def __init__(self, revision: int | None = None, *, views: bool = False) -> None:
+    def __init__(self, revision: int | None = None, *, views: bool = False, message: int = 0) -> None:
         self._awaits_view = views
         self._view_revision = self._turn_revision = -1
         #: The newest revision seen; None before the first state.
         self.revision = revision
+        #: The number of the newest chat message seen; 0 before the first.
+        self.message = message
         #: The revision after which nothing comes, because the match is over; None while it is not known.
         self.final_revision: int | None = None
 
@@ -92,6 +97,9 @@ class Cursor:
         if isinstance(update, table_service_pb2.PlayTurn):
             before, self._turn_revision = self._turn_revision, max(self._turn_revision, update.revision)
             return update.revision > before
+        if isinstance(update, table_service_pb2.ChatMessage):
+            is_new, self.message = update.number > self.message, max(self.message, update.number)
+            return is_new
         if isinstance(update, table_pb2.Events):
             revision = update.revision
             is_final = any(event.HasField("match_ended") for event in update.events)
@@ -209,4 +217,6 @@ def get_update(
         return response.view
     if kind == "turn":
         return response.turn
+    if kind == "chat":
+        return response.chat
     return None

@@ -42,7 +42,8 @@ class Watch(AsyncIterator[Update]):
     HistoryGone comes and then the fresh state: only there may the revision be lower.
 
     With `views` a ViewUpdate follows every change, with `legal_moves` a PlayTurn every change after which the seat is
-    to move; of changes that come together only the newest has them.
+    to move; of changes that come together only the newest has them. With `chat` a ChatMessage comes for every message
+    that is kept, then for each as it is sent, once and in order.
 
     The iteration ends after the update with which the match ends, or its view. Before that only `aclose()`, the end of
     an `async with` block or a BuracoError ends it: an error that another stream cannot help, or that lasted longer than
@@ -59,6 +60,8 @@ class Watch(AsyncIterator[Update]):
         *,
         views: bool = False,
         legal_moves: bool = False,
+        chat: bool = False,
+        after_message: int = 0,
     ) -> None:
         self._connection = connection
         self._table_id = table_id
@@ -66,7 +69,8 @@ class Watch(AsyncIterator[Update]):
         self._token_used = ""
         self._views = views
         self._legal_moves = legal_moves
-        self._cursor = Cursor(after_revision, views=views)
+        self._chat = chat
+        self._cursor = Cursor(after_revision, views=views, message=after_message)
         self._outage = Outage(connection.streams)
         # After the last revision of a finished table nothing comes.
         self._may_be_finished = after_revision is not None
@@ -79,6 +83,11 @@ class Watch(AsyncIterator[Update]):
     def revision(self) -> int | None:
         """The newest revision seen, after which a later watch can resume; None before the first state."""
         return self._cursor.revision
+
+    @property
+    def last_message(self) -> int:
+        """The number of the newest chat message seen, after which a later watch can resume; 0 before the first."""
+        return self._cursor.message
 
     async def __aenter__(self) -> Self:
         return self
@@ -154,6 +163,8 @@ class Watch(AsyncIterator[Update]):
                 after_revision=self._cursor.revision,
                 views=self._views,
                 legal_moves=self._legal_moves,
+                chat=self._chat,
+                after_message=self._cursor.message,
             )
             self._call = self._connection.tables.WatchTable(
                 request, metadata=(*self._connection.metadata, *metadata, *trace_context()), wait_for_ready=True

@@ -19,7 +19,7 @@ API_KEY_HEADER: Final = "x-api-key"
 MIN_API_SECRET_BYTES: Final = 16
 _MAX_SECRET_BYTES: Final = 1024
 _KEYED_SERVICE: Final = "/buraco.v1.RulesService/"
-_KEYED_METHOD: Final = "/buraco.v1.TableService/CreateTable"
+_OPENING_METHODS: Final = frozenset({"/buraco.v1.TableService/CreateTable", "/buraco.v1.TableService/QuickJoin"})
 
 
 class ApiKeyMissing(ApiError):
@@ -53,8 +53,10 @@ class ApiKey(NamedTuple):
 class ApiKeys:
     """The keys of one server. Without any, everybody may do everything, and keys that are sent are ignored."""
 
-    def __init__(self, keys: Iterable[ApiKey] = ()) -> None:
+    def __init__(self, keys: Iterable[ApiKey] = (), *, players_open_tables: bool = False) -> None:
+        """`players_open_tables`: a bearer stands in place of a key where tables are created; it is verified later."""
         self._keys = tuple(keys)
+        self._players_open_tables = players_open_tables
 
     def replace(self, keys: Iterable[ApiKey]) -> None:
         """Use these keys from the next call on. Raise ValueError for none: a server with keys must not become open."""
@@ -62,6 +64,11 @@ class ApiKeys:
         if not fresh:
             raise ValueError("at least one API key is needed")
         self._keys = fresh
+
+    @property
+    def are_used(self) -> bool:
+        """Return True if there are keys."""
+        return bool(self._keys)
 
     def admit(self, path: str, metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
         """Return the name of the key of a call of this path; None if it has none and needs none, or there are no keys.
@@ -72,7 +79,10 @@ class ApiKeys:
             return None
         sent = [value for key, value in metadata if key == API_KEY_HEADER]
         if not sent:
-            if path.startswith(_KEYED_SERVICE) or path == _KEYED_METHOD:
+            if path in _OPENING_METHODS:
+                if not self._players_open_tables or not any([key == "authorization" for key, _ in metadata]):
+                    raise ApiKeyMissing
+            elif path.startswith(_KEYED_SERVICE):
                 raise ApiKeyMissing
             return None
         name = self._name_of(sent[0]) if len(sent) == 1 else None

@@ -27,6 +27,17 @@ _GUEST_TYPE: Final = "guest+jwt"
 _GUEST_ISSUER: Final = "buraco-guest"
 _GUEST_AUDIENCE: Final = "buraco-guest"
 _PLAYER_ID: Final = re.compile(r"[!-~]{1,128}")
+
+
+def is_player_id(text: str) -> bool:
+    """Return True if a player can have this id: 1 to 128 visible ASCII characters.
+
+    >>> is_player_id("ada"), is_player_id("Ada Lovelace")
+    (True, False)
+    """
+    return _PLAYER_ID.fullmatch(text) is not None
+
+
 _NO_TIMES: Final = {"verify_exp": False, "verify_nbf": False, "verify_iat": False}
 """They are checked here, by the clock and the skew that are set."""
 _MAX_SECONDS: Final = 1e11
@@ -131,7 +142,7 @@ class PlayerTokens:
             raise PlayerTokenInvalid from None
         self._check_times(claims, now)
         player_id, name = claims["sub"], claims.get("name", "")
-        if not isinstance(player_id, str) or not _PLAYER_ID.fullmatch(player_id) or not isinstance(name, str):
+        if not isinstance(player_id, str) or not is_player_id(player_id) or not isinstance(name, str):
             raise PlayerTokenInvalid
         if player_id.startswith(GUEST_PREFIX) is not is_guest:
             raise PlayerTokenInvalid

@@ -12,8 +12,9 @@ from typing import Any, NoReturn
 
 import click
 
-from buraco.v1 import rules_service_pb2_grpc, table_service_pb2_grpc
+from buraco.v1 import account_service_pb2_grpc, rules_service_pb2_grpc, table_service_pb2_grpc
 from buraco_rules import PRESETS
+from buraco_service.access.operators import Operators
 from buraco_service.access.tls import TlsError
 from buraco_service.commands.cli import distribution_version
 from buraco_service.configuration.loading import SettingsError, find_unknown_variables, load, to_environment
@@ -23,6 +24,7 @@ from buraco_service.observing import logs
 from buraco_service.observing.metrics import Metrics
 from buraco_service.observing.tracing import TracingError, create_tracing
 from buraco_service.serving import garbage
+from buraco_service.serving.account_servicer import AccountServicer
 from buraco_service.serving.listening import StartError, write_ready_file
 from buraco_service.serving.protection import Protection
 from buraco_service.serving.rules_servicer import RulesServicer
@@ -34,7 +36,8 @@ from buraco_service.stores.urls import open_store
 from buraco_service.tables.counting import count_tables
 from buraco_service.tables.deadlines import Deadlines
 from buraco_service.tables.expiry import expire_tables
-from buraco_service.tables.feed import Feeds
+from buraco_service.tables.feeds import Feeds
+from buraco_service.tables.state import ChatMode
 from buraco_service.tables.tables import Tables
 from buraco_service.workers.link import WorkerLink
 from buraco_service.workers.stop_signals import handle_stop_signals, ignore_stop_signals
@@ -64,13 +67,24 @@ def compose(
     """Build the services. Nothing else in the program knows them all."""
     rules = RulesServicer(metrics)
     owned, ttl = settings.max_key_tables, settings.table_ttl
-    tables = Tables(store, protection.tokens, metrics, clock=clock, max_owned=owned, table_ttl=ttl)
+    tables = Tables(
+        *(store, protection.tokens, metrics),
+        clock=clock,
+        max_owned=owned,
+        max_player_tables=settings.player_tables,
+        table_ttl=ttl,
+        credits=settings.credits,
+        initial_credits=settings.initial_credits,
+    )
     feeds = Feeds(tables, heartbeat=settings.heartbeat, max_age=settings.max_stream_age)
-    table = TableServicer(tables, feeds, protection.players)
+    operators = Operators(protection.api_keys, development=settings.mode == "development")
+    table = TableServicer(tables, feeds, protection.players, operators, chat=ChatMode[settings.chat.upper()])
+    account = AccountServicer(tables, protection.players, operators, enabled=settings.credits)
     return Application(
         services={
             "buraco.v1.RulesService": partial(rules_service_pb2_grpc.add_RulesServiceServicer_to_server, rules),
             "buraco.v1.TableService": partial(table_service_pb2_grpc.add_TableServiceServicer_to_server, table),
+            "buraco.v1.AccountService": partial(account_service_pb2_grpc.add_AccountServiceServicer_to_server, account),
         },
         on_drain=(feeds.drain,),
         deadlines=Deadlines(tables, metrics, tolerance=settings.clock_tolerance),

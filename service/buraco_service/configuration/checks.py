@@ -15,7 +15,8 @@ _KEY_LISTS: Final[dict[str, KeyList[Any]]] = {"signing_keys": SIGNING_KEYS, "api
 def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[str]) -> tuple[Settings, list[str]]:
     """Return the settings, and the problems of those that depend on each other.
 
-    Keys come from their files, and in production mode there are no guests unless that is set.
+    Keys come from their files, and in production mode guests, accounts and tables of players are off unless they are
+    set.
 
     A file that cannot be used is a problem and leaves its setting as it was. `given` are the names of the settings with
     a value of their own, `invalid` of those whose value is not valid.
@@ -39,7 +40,12 @@ def complete(settings: Settings, *, given: frozenset[str], invalid: frozenset[st
         except ValueError as error:
             problems.append(f"BURACO_PLAYER_KEYS_FILE {error}")
     if settings.mode == "production":
-        settings = dataclasses.replace(settings, guests=settings.guests and "guests" in given)
+        settings = dataclasses.replace(
+            settings,
+            guests=settings.guests and "guests" in given,
+            credits=settings.credits and "credits" in given,
+            player_tables=settings.player_tables if "player_tables" in given else 0,
+        )
         problems += _check_production(given | invalid)
     if "tls" not in invalid:
         problems += _check_tls(settings)

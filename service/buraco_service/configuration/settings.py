@@ -119,6 +119,20 @@ class Settings:
     guest_token_ttl: Annotated[
         float, kinds.seconds(60, 31_536_000), "Lifetime of a guest's player token.", "2592000 (30 days)"
     ] = 2_592_000.0
+    chat: Annotated[
+        Literal["all", "phrases", "off"],
+        kinds.choice("all", "phrases", "off"),
+        "What players may send to each other at most, whatever a table allows: `phrases` are those of the frontends.",
+    ] = "all"
+    credits: Annotated[
+        bool,
+        kinds.switch(),
+        "Whether players have accounts of play money, which hold and settle stakes; if not, stakes are only shown.",
+        "true (`false` in production mode)",
+    ] = True
+    initial_credits: Annotated[
+        int, kinds.integer(0, 1_000_000_000_000, "credits"), "Given to an account when it is opened; 0: none."
+    ] = 1000
     heartbeat: Annotated[float, kinds.seconds(0.1, 300), "Silence on a watch after which a heartbeat is sent."] = 15.0
     drain_grace: Annotated[
         float, kinds.seconds(0, 600), "Time that running calls get to finish when the server stops."
@@ -159,6 +173,12 @@ class Settings:
     max_key_tables: Annotated[
         int, kinds.integer(1, 1_000_000), "Unfinished tables created with one API key, on all replicas together."
     ] = 1000
+    player_tables: Annotated[
+        int,
+        kinds.integer(0, 1_000),
+        "Tables that one player may have waiting, created with a player token instead of an API key; 0: none.",
+        "20 (`0` in production mode)",
+    ] = 20
     trusted_proxies: Annotated[
         int, kinds.integer(0, 16), "Proxies in front that add to `x-forwarded-for`; 0: it is ignored."
     ] = 0

@@ -32,6 +32,7 @@ from buraco_service.observing.collectors import (
 )
 
 MoveOutcome = Literal["ok", "refused", "failed", "cancelled"]
+DueKind = Literal["turn", "confirmation", "settlement", "release", "orphan", "idle"]
 UNKNOWN = "unknown"
 """The label value of RPCs that do not exist."""
 CUSTOM = "custom"
@@ -95,8 +96,11 @@ class Metrics:
         self._tables = counter("buraco_tables_created_total", "Tables created.", "rule_set")
         text = "Tables in the store, those of all replicas; counted once a minute."
         self._table_count = gauge(STORED_TABLES, text, "state")
-        text = "Turns that the clock ended, and deals that it dealt because a score was not confirmed."
+        text = "What was due at tables and was carried out, by its kind."
         self._due = counter("buraco_due_total", text, "kind")
+        self._messages = counter("buraco_chat_messages_total", "Chat messages that were sent.", "kind")
+        text = "Entries posted to accounts, by their kind."
+        self._account_entries = counter("buraco_account_entries_total", text, "kind")
         self._refusals = counter("buraco_refusals_total", "Calls refused, by reason and limit.", "reason", "limit")
         self._unsent = gauge("buraco_unsent_messages", "Calls open now whose message has not arrived.")
         self._web_calls = counter("buraco_web_calls_total", "Calls that came over the web port.", "protocol")
@@ -167,9 +171,17 @@ class Metrics:
         """Count a table that was created."""
         self._tables.add(self._label_of(rule_set))
 
-    def count_due(self, kind: Literal["turn", "confirmation"]) -> None:
+    def count_account_entry(self, kind: str) -> None:
+        """Count an entry that was posted to an account, by the name of its kind."""
+        self._account_entries.add(kind)
+
+    def count_due(self, kind: DueKind, count: int = 1) -> None:
         """Count what was due at a table and was carried out here."""
-        self._due.add(kind)
+        self._due.add(kind, count=count)
+
+    def count_message(self, kind: Literal["text", "phrase"]) -> None:
+        """Count a chat message that was sent."""
+        self._messages.add(kind)
 
     def set_stored_tables(self, counts: Mapping[str, int]) -> None:
         """Set how many tables of each state the store holds now; an empty mapping removes all series, as not known."""

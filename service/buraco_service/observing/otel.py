@@ -49,11 +49,12 @@ class OtlpTracing:
     def begin(self, call: CallContext, *, stream: bool) -> OtlpCallTrace:
         """Start the trace of a new call, as a part of its caller's trace if its headers name one."""
         method = call.method.lstrip("/")
+        system = "connectrpc" if call.protocol and call.protocol.startswith("connect") else "grpc"
         span = self._tracer.start_span(
             method,
             propagate.extract(_text_headers(call.metadata), _NO_PARENT),
             SpanKind.SERVER,
-            {"rpc.system.name": "grpc", "rpc.method": method, "buraco.request_id": call.request_id},
+            {"rpc.system.name": system, "rpc.method": method, "buraco.request_id": call.request_id},
             start_time=_unix_nanoseconds_before(time.perf_counter() - call.started),
         )
         return OtlpCallTrace(self._tracer, span, stream)

@@ -101,6 +101,8 @@ class Calls:
             await self._refuse(call, method, incoming.context, call.ended_by)
         finally:
             self._admission.leave(call)
+            # The task knows the call, too; without the cycle both are freed at once.
+            call.task = None
             if not call.finished:
                 # Its message has not come, and nobody waits for an answer any more.
                 self._finish(call, method, "CANCELLED")

@@ -16,7 +16,8 @@ from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.requests import RequestProblems, read_request_id
 from buraco_service.tables.changes import RuleBroken
 from buraco_service.tables.entries import serialise_events
-from buraco_service.tables.feed import UPDATE, Feed, Feeds
+from buraco_service.tables.feed import UPDATE, Feed
+from buraco_service.tables.feeds import Feeds
 from buraco_service.tables.repository import Accepted
 from buraco_service.tables.tables import Tables
 
@@ -61,6 +62,7 @@ class PlayStream:
         async with self._sending:
             await self._send(await self._feed.begin(after_revision))
             await self._send(await self._feed.observe())
+            await self._send(await self._feed.read_messages())
         self._began_over = self._feed.is_over
         following = asyncio.create_task(self._follow())
         answering = asyncio.create_task(self._answer_requests())
@@ -91,6 +93,9 @@ class PlayStream:
                     return
                 async with self._sending:
                     await self._send([self._feed.heartbeat()])
+            if self._feed.chat is not None:
+                async with self._sending:
+                    await self._send(await self._feed.read_messages())
 
     async def _answer_requests(self) -> None:
         """Serve the requests of the player, one after the other."""

@@ -34,7 +34,7 @@ class Protection:
             guests=settings.guests,
             guest_ttl=settings.guest_token_ttl,
         )
-        self.api_keys = ApiKeys(settings.api_keys)
+        self.api_keys = ApiKeys(settings.api_keys, players_open_tables=settings.player_tables > 0)
         self.tls: ServerTls | None = None
         self._interval = settings.reload_interval
         self._watched: list[WatchedFiles] = []

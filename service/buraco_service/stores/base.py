@@ -21,6 +21,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Protocol, Self
 
+from buraco_service.stores.ledger import Ledger
+from buraco_service.stores.messages import NewMessage, StoredMessage
+
 KEPT_ANSWERS = 512
 """Revisions of a table, counted from the newest, whose answers are certain to be stored.
 
@@ -192,6 +195,26 @@ class HistoryGone(StoreError):
         self.oldest = oldest
 
 
+class MessageKnown(StoreError):
+    """The request id has a message, `stored`, from an earlier call; this one wrote nothing."""
+
+    outcome = "remembered"
+
+    def __init__(self, stored: StoredMessage) -> None:
+        super().__init__(f"the request made message {stored.number}")
+        self.stored = stored
+
+
+class TooManyMessages(StoreError):
+    """The sender has as many late messages as it may have. The oldest of these is of `oldest_at`."""
+
+    outcome = "too_many"
+
+    def __init__(self, oldest_at: float) -> None:
+        super().__init__("the sender has sent as many messages as it may")
+        self.oldest_at = oldest_at
+
+
 class Subscription(Protocol):
     """Wake-ups for the changes of one table; an async context manager, made by `Store.subscribe` and used by one task.
 
@@ -215,6 +238,12 @@ class Subscription(Protocol):
         Raise StoreUnavailable once the store is closed.
         """
 
+    def take_newest_message(self) -> int | None:
+        """Return the newest message that came since entering, or since the last call, without a read.
+
+        0 if none did, and always without `messages`; None if some may have. A new one ends the wait, as `wake` does.
+        """
+
     def wake(self) -> None:
         """End the wait under way, or else the next one, without a change."""
 
@@ -227,6 +256,10 @@ class Subscription(Protocol):
 
 class Store(Protocol):
     """Tables in one database, which any number of processes may share. See the module for what holds of all methods."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The accounts in the same database."""
 
     async def create(self, table: NewTable) -> None:
         """Write a new table with revision 1.
@@ -289,12 +322,24 @@ class Store(Protocol):
     async def expire(self, updated_before: float, limit: int) -> int:
         """Remove up to `limit` tables not written since `updated_before`, and return how many.
 
-        Fewer than `limit` means that none is left. Those untouched longest, to the hour, go first, each with its log,
-        records and answers.
+        Tables for which something is due, now or later, are spared. Fewer than `limit` means that none is left. Those
+        untouched longest, to the hour, go first, each with its log, records, answers and messages.
         """
 
-    def subscribe(self, table_id: str) -> Subscription:
-        """Return a subscription to changes of this table by any process. The table need not exist."""
+    async def append_message(self, message: NewMessage) -> int:
+        """Append a message to those of its table, and return its number. The table's revision stays as it is.
+
+        Raise, in this order: TableNotFound; MessageKnown for a repeat; TooManyMessages.
+        """
+
+    async def read_messages(self, table_id: str, after: int, limit: int) -> list[StoredMessage]:
+        """Return the first `limit` kept messages of the table after a number, in order. Raise TableNotFound."""
+
+    def subscribe(self, table_id: str, *, messages: bool = False) -> Subscription:
+        """Return a subscription to changes of this table by any process. The table need not exist.
+
+        `messages`: whether new messages of the table end a wait, too.
+        """
 
     async def ping(self) -> None:
         """Return if the store answers and could write. Nothing is written."""

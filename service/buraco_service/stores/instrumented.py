@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from buraco_service.observing.current_call import current_call
 from buraco_service.stores.base import (
@@ -19,6 +19,8 @@ from buraco_service.stores.base import (
     StoreError,
     Subscription,
 )
+from buraco_service.stores.ledger import Ledger, LedgerEntry, Posted
+from buraco_service.stores.messages import NewMessage, StoredMessage
 
 T = TypeVar("T")
 
@@ -62,6 +64,12 @@ class InstrumentedStore:
         self._store = store
         self._observer = observer
         self._watchers = 0
+        self._ledger = _InstrumentedLedger(store.ledger, self._observed)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the other store, whose operations are reported, too."""
+        return self._ledger
 
     async def create(self, table: NewTable) -> None:
         """Write a new table with revision 1. Raise AlreadyAnswered for a repeated request, TableExists."""
@@ -114,9 +122,17 @@ class InstrumentedStore:
         """Remove up to `limit` tables not written since `updated_before`, and return how many."""
         return await self._observed("expire", self._store.expire(updated_before, limit))
 
-    def subscribe(self, table_id: str) -> Subscription:
+    async def append_message(self, message: NewMessage) -> int:
+        """See `Store.append_message`."""
+        return await self._observed("append_message", self._store.append_message(message))
+
+    async def read_messages(self, table_id: str, after: int, limit: int) -> list[StoredMessage]:
+        """See `Store.read_messages`."""
+        return await self._observed("messages", self._store.read_messages(table_id, after, limit))
+
+    def subscribe(self, table_id: str, *, messages: bool = False) -> Subscription:
         """Return a subscription, which counts as a watcher while it is entered. Its waits are not reported."""
-        return _CountedSubscription(self._store.subscribe(table_id), self._add_watchers)
+        return _CountedSubscription(self._store.subscribe(table_id, messages=messages), self._add_watchers)
 
     async def ping(self) -> None:
         """Return if the store answers and could write. Nothing is written."""
@@ -147,11 +163,36 @@ class InstrumentedStore:
         self._observer.set_store_watchers(self._watchers)
 
 
+class _InstrumentedLedger:
+    """Passes every call to another ledger, and reports it by `observe`."""
+
+    def __init__(self, ledger: Ledger, observe: Callable[[str, Awaitable[Any]], Awaitable[Any]]) -> None:
+        self._ledger = ledger
+        self._observe = observe
+
+    async def append(self, account_id: str, number: int, key: str, payload: bytes) -> Posted | None:
+        """See `Ledger.append`."""
+        call = self._ledger.append(account_id, number, key, payload)
+        posted: Posted | None = await self._observe("ledger_append", call)
+        return posted
+
+    async def find(self, account_id: str, keys: Sequence[str]) -> dict[str, LedgerEntry]:
+        """See `Ledger.find`."""
+        found: dict[str, LedgerEntry] = await self._observe("ledger_find", self._ledger.find(account_id, keys))
+        return found
+
+    async def entries(self, account_id: str, limit: int, before: int | None = None) -> list[LedgerEntry]:
+        """See `Ledger.entries`."""
+        page: list[LedgerEntry] = await self._observe("ledger_entries", self._ledger.entries(account_id, limit, before))
+        return page
+
+
 class _CountedSubscription:
     def __init__(self, subscription: Subscription, add_watchers: Callable[[int], None]) -> None:
         self._subscription = subscription
         self._add_watchers = add_watchers
         self.wait = subscription.wait
+        self.take_newest_message = subscription.take_newest_message
         self.wake = subscription.wake
         self.hold = subscription.hold
         self.release = subscription.release

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from buraco_service.stores.base import Commit, NewTable, TableNotFound
+from buraco_service.stores.messages import KEPT_MESSAGES, NewMessage
 
 MAX_ID_LENGTH = 200
 """Characters in a table id, a request id or an owner; at least one."""
@@ -96,6 +97,24 @@ def validate_due(now: float, limit: int) -> None:
     validate_limit(limit)
 
 
+def validate_account(account_id: str, *keys: str) -> None:
+    """Raise ValueError for an account or a key of an entry that cannot be."""
+    if not all(map(is_id, (account_id, *keys))):
+        raise ValueError("not an id for an account, or a key for an entry")
+
+
+def validate_entries(account_id: str, limit: int) -> None:
+    """Raise ValueError for arguments of `Ledger.entries` that are out of range; any number is valid."""
+    validate_account(account_id)
+    validate_limit(limit)
+
+
+def validate_append(account_id: str, key: str, payload: bytes) -> None:
+    """Raise ValueError for arguments of `Ledger.append` that are out of range; a number that cannot be is not next."""
+    validate_account(account_id, key)
+    _validate_payload("the entry", payload)
+
+
 def validate_status(status: str) -> None:
     """Raise ValueError for a text that can be no status."""
     if not is_text(status, MAX_STATUS_LENGTH):
@@ -129,6 +148,19 @@ def validate_commit(commit: Commit) -> None:
             raise ValueError(f"a deal number has to be 0 to {MAX_NUMBER}, not {number}")
         _validate_payload("a record", payload)
     validate_table_id(commit.table_id)
+
+
+def validate_message(message: NewMessage) -> None:
+    """Raise ValueError for a field that is out of range, TableNotFound for an id that no table can have."""
+    if not is_id(message.request_id):
+        raise ValueError("not an id for a request")
+    if not 0 <= message.sender <= MAX_NUMBER:
+        raise ValueError(f"a sender has to be 0 to {MAX_NUMBER}, not {message.sender}")
+    if not 1 <= message.most <= KEPT_MESSAGES:
+        raise ValueError(f"from 1 to {KEPT_MESSAGES} messages can be counted, not {message.most}")
+    _validate_time(message.now)
+    _validate_payload("the message", message.payload)
+    validate_table_id(message.table_id)
 
 
 def _validate_write(write: NewTable | Commit) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
@@ -13,9 +13,12 @@ from buraco_service.stores.base import StoreUnavailable
 class TableSubscription:
     """A `base.Subscription` of one table, which `Subscriptions` notifies."""
 
-    def __init__(self, subscriptions: Subscriptions, table_id: str) -> None:
+    def __init__(self, subscriptions: Subscriptions, table_id: str, *, messages: bool = False) -> None:
         self._subscriptions = subscriptions
         self._table_id = table_id
+        self.wants_messages = messages
+        """Whether it is notified of messages, too."""
+        self._newest_message: int | None = 0
         self._woken = asyncio.Event()
         self._newest: int | None = 0
         self._held = False
@@ -59,10 +62,25 @@ class TableSubscription:
         """Take in a change to this revision (None: not known), and end the wait unless changes are on hold."""
         if revision is None or self._newest is None:
             self._newest = None
+            if revision is None and self.wants_messages:
+                self._newest_message = None
         else:
             self._newest = max(self._newest, revision)
         if not self._held:
             self._woken.set()
+
+    def take_newest_message(self) -> int | None:
+        """Return the newest message since the last call: 0 for none, None if it is not known."""
+        newest, self._newest_message = self._newest_message, 0
+        return newest
+
+    def notify_message(self, number: int | None) -> None:
+        """Take in the table's newest message (None: not known), and end the wait."""
+        if number is None or self._newest_message is None:
+            self._newest_message = None
+        else:
+            self._newest_message = max(self._newest_message, number)
+        self._woken.set()
 
 
 class Subscriptions:
@@ -73,18 +91,27 @@ class Subscriptions:
         """Called with a table that gets its first subscription."""
         self.on_last: Callable[[str], None] = lambda _: None
         """Called with a table that has lost its last subscription."""
+        self.on_first_for_messages: Callable[[str], None] = lambda _: None
+        self.on_last_for_messages: Callable[[str], None] = lambda _: None
+        """The same for subscriptions to messages."""
         self._loop = asyncio.get_running_loop()
         self._by_table: dict[str, set[TableSubscription]] = {}
         self._closed = False
 
-    def subscribe(self, table_id: str) -> TableSubscription:
-        """Return a subscription to the table. It receives nothing until it is entered."""
-        return TableSubscription(self, table_id)
+    def subscribe(self, table_id: str, *, messages: bool = False) -> TableSubscription:
+        """Return a subscription to the table, and to its messages. It receives nothing until it is entered."""
+        return TableSubscription(self, table_id, messages=messages)
 
     def notify(self, table_id: str, revision: int | None) -> None:
         """Wake every subscription of the table, which is at this revision; None: not known."""
         for subscription in self._by_table.get(table_id, ()):
             subscription.notify(revision)
+
+    def notify_message(self, table_id: str, number: int | None) -> None:
+        """Wake every subscription to the table's messages, the newest of which has this number; None: not known."""
+        for subscription in self._by_table.get(table_id, ()):
+            if subscription.wants_messages:
+                subscription.notify_message(number)
 
     def notify_all(self) -> None:
         """Wake every subscription, because any table may have changed unnoticed."""
@@ -112,12 +139,20 @@ class Subscriptions:
         if subscriptions is None:
             subscriptions = self._by_table[table_id] = set()
             self.on_first(table_id)
+        if subscription.wants_messages and not _any_wants_messages(subscriptions):
+            self.on_first_for_messages(table_id)
         subscriptions.add(subscription)
 
     def remove(self, table_id: str, subscription: TableSubscription) -> None:
         """Undo `add`. Raise KeyError if the subscription is not there."""
         subscriptions = self._by_table[table_id]
         subscriptions.remove(subscription)
+        if subscription.wants_messages and not _any_wants_messages(subscriptions):
+            self.on_last_for_messages(table_id)
         if not subscriptions:
             del self._by_table[table_id]
             self.on_last(table_id)
+
+
+def _any_wants_messages(subscriptions: Iterable[TableSubscription]) -> bool:
+    return any([subscription.wants_messages for subscription in subscriptions])

@@ -38,6 +38,8 @@ class SeatChanged(NamedTuple):
     seat: int
     player_name: str
     player_id: str = ""
+    removed: bool = False
+    """The creator of the table has removed the player."""
 
 
 class TurnTimedOut(NamedTuple):
@@ -126,7 +128,7 @@ def join(
     """
     check_can_join(table, player_id, player_name)
     _check_unfinished(table)
-    free = [number for number, held in enumerate(table.seats) if not held.token_id]
+    free = table.free_seats
     if not free:
         raise errors.failed_precondition("TABLE_FULL", "every seat is taken")
     if seat is None:

@@ -3,7 +3,7 @@
 A due time stands in the store. Every replica looks for those that are over and carries them out by compare-and-swap,
 so that each is carried out once, whichever replica comes first, and no replica owns a timer. Times come from the clocks
 of replicas: what is due is carried out `tolerance` seconds late, so that clocks that differ by no more than that cut no
-turn short.
+turn short. What becomes of stakes is due as soon as it is decided, and carried out in the same way (see `staking`).
 """
 
 from __future__ import annotations
@@ -106,13 +106,16 @@ class Deadlines:
     async def _carry_out(self, table_id: str) -> bool:
         """Carry out what is due at a table, and return whether this replica did it."""
         now = self._tables.clock()
+        has_stakes = False
 
         def decide(table: TableValue) -> Change | None:
-            due_at = table.due_at
+            nonlocal has_stakes
+            has_stakes = table.stakes is not None
+            due_at = table.clock_due_at
             return None if due_at is None or due_at > now - self._tolerance else due_change(table, now)
 
         change = await self._tables.repository.change_unasked(table_id, decide, by_clock=True)
-        if change is None:
-            return False
-        self._metrics.count_due("turn" if change.moves else "confirmation")
-        return True
+        if change is not None:
+            self._metrics.count_due("turn" if change.moves else "confirmation")
+        done = await self._tables.staking.carry_out(table_id) if has_stakes else False
+        return done or change is not None

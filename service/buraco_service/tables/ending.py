@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from functools import partial
 
-from buraco_rules import Deal, MatchResult, Phase
-from buraco_rules.events import MatchEnded
+from buraco_rules import Deal, Phase
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.tables.changes import Change, running_deal
+from buraco_service.tables.cutting_off import cut_off_match
 from buraco_service.tables.offers import Aborted, DrawOffered, OfferEvent, Resigned, withdraw_offers
-from buraco_service.tables.state import MatchEnd, Offer, OfferKind, TableState, TableValue
+from buraco_service.tables.state import MatchEnd, Offer, OfferKind, TableValue
 from buraco_service.tables.tables import Tables
 
 
@@ -43,7 +43,7 @@ def resign(table: TableValue, seat: int, now: float, *, withdraw: bool = False) 
     if withdraw:
         return _withdraw(table, offer, now)
     if _is_agreed(table, offer, range(seat & 1, len(table.seats), 2)):
-        return _end(table, seat, Resigned(seat, pending=False), MatchEnd.RESIGNED, 1 - (seat & 1), now)
+        return cut_off_match(table, seat, [Resigned(seat, pending=False)], MatchEnd.RESIGNED, 1 - (seat & 1), now)
     return _offer(table, offer, Resigned(seat, pending=True), now)
 
 
@@ -56,7 +56,7 @@ def offer_draw(table: TableValue, seat: int, now: float, *, withdraw: bool = Fal
     if withdraw:
         return _withdraw(table, offer, now)
     if _is_agreed(table, offer, range(len(table.seats))):
-        return _end(table, seat, DrawOffered(seat), MatchEnd.DRAW_AGREED, None, now)
+        return cut_off_match(table, seat, [DrawOffered(seat)], MatchEnd.DRAW_AGREED, None, now)
     return _offer(table, offer, DrawOffered(seat), now)
 
 
@@ -64,7 +64,7 @@ def abort(table: TableValue, seat: int, now: float) -> Change:
     """Abort the match. Raise TOO_LATE_TO_ABORT once all have made a move, or what `running_deal` raises."""
     if _have_all_moved(running_deal(table)):
         raise errors.failed_precondition("TOO_LATE_TO_ABORT", "every player has made a move")
-    return _end(table, seat, Aborted(seat), MatchEnd.ABORTED, None, now)
+    return cut_off_match(table, seat, [Aborted(seat)], MatchEnd.ABORTED, None, now)
 
 
 def _have_all_moved(deal: Deal) -> bool:
@@ -93,15 +93,3 @@ def _withdraw(table: TableValue, offer: Offer, now: float) -> Change:
         raise errors.failed_precondition("NO_OFFER", "the seat has no such offer open")
     after, events = withdraw_offers(table, offer)
     return Change(after.advanced(now), offer.seat, events)
-
-
-def _end(table: TableValue, seat: int, event: OfferEvent, how: MatchEnd, winner: int | None, now: float) -> Change:
-    """End the match with the scores of the finished deals; the running one is cut off."""
-    deal = running_deal(table)
-    # What else binds the turn stays: it hides a part of a closed pile.
-    cut_off = deal._replace(phase=Phase.OVER, turn=deal.turn._replace(undo=()))
-    scores = deal.match.scores
-    after = table.advanced(now, deal=cut_off)._replace(
-        state=TableState.FINISHED, result=MatchResult(winner, scores), how=how, offers=()
-    )
-    return Change(after, seat, [event, MatchEnded(winner, scores)], ended=cut_off)

@@ -26,6 +26,7 @@ from buraco_service.tables.changes import (
     TurnTimedOut,
 )
 from buraco_service.tables.offers import Aborted, DrawOffered, OfferWithdrawn, Resigned
+from buraco_service.tables.stored_timing import from_timestamp, to_timestamp
 
 _ENTRY: Final = Fields(table_pb2.StoredEntry)
 _SEAT_MOVE: Final = Fields(move_pb2.SeatMove)
@@ -51,6 +52,8 @@ class Entry(NamedTuple):
     """The table's, after the change."""
     events: tuple[bytes, ...] = ()
     """Serialised Events, hidden cards included."""
+    created_at: float = 0.0
+    """When the change was made; at tables whose spectators lag."""
 
     def redacted(self, seat: int | None) -> list[bytes]:
         """Return the events as the player at a seat may see them, or everybody (None)."""
@@ -59,13 +62,18 @@ class Entry(NamedTuple):
 
 def make_entry(change: Change) -> Entry:
     """Return the entry that a change adds to the log of its table."""
-    return Entry(change.table.revision, tuple([_serialise_event(event, change) for event in change.events]))
+    events = tuple([_serialise_event(event, change) for event in change.events])
+    if change.table.options.spectator_delay:
+        return Entry(change.table.revision, events, change.table.updated_at)
+    return Entry(change.table.revision, events)
 
 
 def serialise_entry(entry: Entry, change: Change) -> bytes:
     """Return the StoredEntry that a store keeps: the entry, and the moves or the undo that made the change."""
     events = [_ENTRY.events(event) for event in entry.events]
     moves = [_ENTRY.moves(_SEAT_MOVE.seat(change.seat) + _SEAT_MOVE.move(move_bytes(move))) for move in change.moves]
+    if entry.created_at:
+        moves.append(_ENTRY.created_at(to_timestamp(entry.created_at).SerializeToString()))
     return b"".join([*events, *moves, _ENTRY.undo(change.undo)])
 
 
@@ -74,8 +82,14 @@ def parse_entry(revision: int, payload: bytes) -> Entry:
 
     Raise TABLE_TOO_NEW if it has fields that this version does not know, nor from whom they are to be hidden.
     """
-    entry = _check_known(table_pb2.StoredEntry.FromString(payload))
-    return Entry(revision, tuple([event.SerializeToString() for event in entry.events]))
+    entry = parse_whole(payload)
+    events = tuple([event.SerializeToString() for event in entry.events])
+    return Entry(revision, events, from_timestamp(entry.created_at) if entry.HasField("created_at") else 0.0)
+
+
+def parse_whole(payload: bytes) -> table_pb2.StoredEntry:
+    """Return a StoredEntry. Raise TABLE_TOO_NEW as `parse_entry`."""
+    return _check_known(table_pb2.StoredEntry.FromString(payload))
 
 
 def parse_moves(payload: bytes) -> table_pb2.StoredEntry:

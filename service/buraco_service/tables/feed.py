@@ -1,9 +1,7 @@
 """Watching a table: its state once, then every change in order, each once."""
 
 import asyncio
-import math
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from typing import Final
 
 from buraco.v1 import table_service_pb2 as pb
@@ -14,6 +12,7 @@ from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.stores.base import HistoryGone, Subscription
 from buraco_service.tables.changes import verify_seat
+from buraco_service.tables.chat_feed import ChatFeed
 from buraco_service.tables.entries import Entry, serialise_events
 from buraco_service.tables.state import TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
@@ -66,13 +65,15 @@ class Feed:
         self.opened_at = self._loop.time()
         self._silent_until = self.opened_at + heartbeat
         self._alarm: asyncio.TimerHandle | None = None
+        self.chat: ChatFeed | None = None
+        """The messages, if the watcher wants them."""
 
     async def begin(self, after_revision: int | None) -> list[bytes]:
         """Return the first updates: the state; or, to resume after a revision, only the changes since.
 
         If these are no longer kept, it is HistoryGone and the state. Raise SEAT_NOT_YOURS or TABLE_NOT_FOUND.
         """
-        table = await self._repository.get(self._table_id)
+        table = await self._get_table()
         if self.seat is not None and table.is_absent(self.seat):
             table = await self._come_back(table, self.seat)
         if after_revision is None:
@@ -128,7 +129,7 @@ class Feed:
         wants_turn = self._legal_moves and self._turn_sent_at != revision
         if not wants_view and not wants_turn:
             return []
-        table = await self._repository.get_at_least(self._table_id, revision)
+        table = await self._get_table_at_least(revision)
         if table.deal is None or table.revision != revision:
             return []
         self._verify_seat(table)
@@ -146,6 +147,19 @@ class Feed:
             listed = [_TURN.moves(move_bytes(move)) for move in moves]
             updates.append(UPDATE.turn(b"".join([_TURN.revision(revision), _TURN.view(view), *listed])))
         return updates
+
+    async def read_messages(self) -> list[bytes]:
+        """Return the messages since the last call, as far as the watcher wants and may read them.
+
+        Raise as `check_token` does, and TABLE_NOT_FOUND.
+        """
+        if self.chat is None or not self.chat.is_behind():
+            return []
+        self.check_token()
+        found = await self.chat.read()
+        if found:
+            self._postpone_heartbeat()
+        return [UPDATE.chat(message) for message in found]
 
     def check_token(self) -> None:
         """Raise TokenExpired or TokenInvalid if the watcher's token has expired or its key was removed."""
@@ -195,6 +209,14 @@ class Feed:
         self.revision = revision
         self.is_over = any(map(ends_match, events))
 
+    async def _get_table(self) -> TableValue:
+        """Return the table as the watcher may see it now."""
+        return await self._repository.get(self._table_id)
+
+    async def _get_table_at_least(self, revision: int) -> TableValue:
+        """Return the table at this revision, or a newer one that the watcher may see."""
+        return await self._repository.get_at_least(self._table_id, revision)
+
     def _ring(self) -> None:
         self._alarm = None
         self._subscription.wake()
@@ -210,7 +232,7 @@ class Feed:
     async def _restart(self, oldest: int) -> list[bytes]:
         """Return HistoryGone, since history can be resumed only after the revision `oldest`, and the state."""
         gone = pb.HistoryGone(oldest_revision=oldest)
-        state = self._state_update(await self._repository.get(self._table_id))
+        state = self._state_update(await self._get_table())
         return [UPDATE.history_gone(gone.SerializeToString()), state]
 
     async def _oldest(self) -> int:
@@ -244,70 +266,3 @@ class Feed:
         """Return True if the watcher's seat was given back: from here on its hidden cards are another's."""
         change = seat_change(event)
         return change is not None and change.seat == self.seat and not change.player_name
-
-
-class Feeds:
-    """All watchers of this replica.
-
-    `heartbeat`: seconds of silence after which a watcher gets a heartbeat. `max_age`: seconds after which it is asked,
-    behind the next message, to open its stream anew.
-    """
-
-    def __init__(self, tables: Tables, *, heartbeat: float, max_age: float = math.inf) -> None:
-        self._tables = tables
-        self._heartbeat = heartbeat
-        self._max_age = max_age
-        self._loop = asyncio.get_running_loop()
-        self._open: set[Subscription] = set()
-        self._is_draining = False
-
-    @asynccontextmanager
-    async def open(
-        self, table_id: str, claims: SeatClaims | None, *, views: bool = False, legal_moves: bool = False
-    ) -> AsyncIterator[Feed]:
-        """Open a feed of a table, as seen from the token's seat or by everybody (None).
-
-        `views`, `legal_moves`: whether every change is followed by the view, and by the legal moves if the seat is to
-        move.
-        """
-        async with self._tables.repository.store.subscribe(table_id) as subscription:
-            self._open.add(subscription)
-            self._tables.metrics.add_watch()
-            feed = Feed(
-                self._tables, table_id, claims, subscription, self._heartbeat, views=views, legal_moves=legal_moves
-            )
-            try:
-                yield feed
-            finally:
-                feed.close()
-                self._open.discard(subscription)
-                self._tables.metrics.remove_watch()
-
-    async def follow(self, feed: Feed, after_revision: int | None) -> AsyncGenerator[bytes, None]:
-        """Yield the updates of a feed until nothing can happen any more or the watcher is to reconnect."""
-        for update in await feed.begin(after_revision):
-            yield update
-        for update in await feed.observe():
-            yield update
-        while not feed.is_over:
-            if self.must_reconnect(feed):
-                yield feed.reconnect()
-                return
-            await feed.wait()
-            if feed.is_behind():
-                for update in await feed.catch_up(woken=True):
-                    yield update
-                for update in await feed.observe():
-                    yield update
-            elif feed.is_heartbeat_due():
-                yield feed.heartbeat()
-
-    def must_reconnect(self, feed: Feed) -> bool:
-        """Return True if the watcher is to open its stream anew: the replica drains, or the stream is too old."""
-        return self._is_draining or self._loop.time() - feed.opened_at >= self._max_age
-
-    async def drain(self) -> None:
-        """Ask every watcher to reconnect."""
-        self._is_draining = True
-        for subscription in self._open:
-            subscription.wake()

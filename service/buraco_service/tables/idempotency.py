@@ -13,6 +13,7 @@ _BOUND: Final = b"\0"
 _FINGERPRINT_BYTES: Final = 16
 _HEAD_BYTES: Final = len(_BOUND) + _FINGERPRINT_BYTES
 _TABLE_ID: Final = b"buraco.v1 table "
+_QUICK_JOIN_ID: Final = b"buraco.v1 quick join "
 _REMATCH_ID: Final = b"buraco.v1 rematch "
 _REMATCH_TOKEN: Final = b"buraco.v1 rematch token "
 
@@ -43,6 +44,11 @@ class Request(NamedTuple):
         return stored[_HEAD_BYTES:] if stored[:_HEAD_BYTES] == _BOUND + self.fingerprint else None
 
 
+def answer_of_any(stored: bytes) -> bytes:
+    """Return the answer in a stored answer that is bound, whichever request got it."""
+    return stored[_HEAD_BYTES:]
+
+
 def serialise_optional(number: int | None) -> bytes:
     """Return a number as a part of a request's content; None as an empty one."""
     return b"" if number is None else b"%d" % number
@@ -56,6 +62,11 @@ def is_bound(stored: bytes) -> bool:
 def derive_table_id(request_id: str) -> str:
     """Return the id of the table that a request creates. A repeat of the request finds the table by it."""
     return _derive_id(_TABLE_ID, request_id)
+
+
+def derive_quick_join_table_id(request_id: str) -> str:
+    """Return the id of the table that a QuickJoin creates if no other fits."""
+    return _derive_id(_QUICK_JOIN_ID, request_id)
 
 
 def derive_rematch_id(table_id: str) -> str:

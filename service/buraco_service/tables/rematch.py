@@ -14,9 +14,10 @@ from buraco_service.access.seat_tokens import SeatClaims
 from buraco_service.stores.base import TableExists, TableNotFound
 from buraco_service.tables import changes
 from buraco_service.tables.changes import Change, verify_seat
+from buraco_service.tables.creators import Owner
 from buraco_service.tables.entries import Entry
 from buraco_service.tables.idempotency import Request, derive_rematch_id, derive_rematch_token_id
-from buraco_service.tables.state import Seat, TableState, TableValue
+from buraco_service.tables.state import Seat, Stakes, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.tables import Tables
 
@@ -31,12 +32,12 @@ class Rematches:
         self._tables = tables
 
     async def rematch(
-        self, table_id: str, claims: SeatClaims, entropy: bytes, request_id: str, owner: str | None
+        self, table_id: str, claims: SeatClaims, entropy: bytes, request_id: str, owner: Owner
     ) -> pb.RematchResponse:
         """Take the token's seat at the table for the rematch, opened for `owner` if it is not there yet.
 
         A player who holds that seat gets a fresh token, and nothing changes. Raise TABLE_NOT_FINISHED, and what
-        `changes.join` and `TableRepository.change` raise.
+        `changes.join` and `Staking.join` raise.
         """
         repository, tokens = self._tables.repository, self._tables.tokens
         former = await repository.get(table_id)
@@ -57,7 +58,7 @@ class Rematches:
 
         request = Request.of("rematch", request_id, claims.token_id, entropy)
         try:
-            accepted = await repository.change(rematch_id, None, request, decide, answer)
+            accepted = await self._tables.staking.join(rematch_id, player.player_id, request, decide, answer)
             table = table_pb2.StoredJoin.FromString(accepted.answer).table
             since = table.updated_at.seconds
             if tokens.expiry_of(since) <= now:
@@ -76,7 +77,7 @@ class Rematches:
             table=table,
         )
 
-    async def _open(self, former: TableValue, rematch_id: str, now: float, owner: str | None) -> None:
+    async def _open(self, former: TableValue, rematch_id: str, now: float, owner: Owner) -> None:
         """Create the table for the rematch unless it is there. Raise LIMIT_REACHED for an owner of too many tables."""
         repository = self._tables.repository
         try:
@@ -85,10 +86,11 @@ class Rematches:
             await self._tables.check_owned(owner)
             # Another player may come first.
             with contextlib.suppress(TableExists):
-                await repository.create(rematch_of(former, rematch_id, now), None, b"", owner)
+                stakes = self._tables.staking.of_new_table(former.stake)
+                await repository.create(rematch_of(former, rematch_id, now, stakes), None, b"", owner.name)
 
 
-def rematch_of(former: TableValue, rematch_id: str, now: float) -> TableValue:
+def rematch_of(former: TableValue, rematch_id: str, now: float, stakes: Stakes | None = None) -> TableValue:
     """Return the table for the rematch of a match, its seats free. What the creator chose stays, but for a seed."""
     starter = -1 if former.deal is None else (former.deal.match.starter + 1) % len(former.seats)
     return TableValue(
@@ -104,4 +106,7 @@ def rematch_of(former: TableValue, rematch_id: str, now: float) -> TableValue:
         request_ids_bound_since=1,
         options=former.options,
         first_starter=starter,
+        invitation_code=former.invitation_code,
+        creator=former.creator,
+        stakes=stakes,
     )

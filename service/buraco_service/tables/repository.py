@@ -30,7 +30,8 @@ from buraco_service.tables.entries import Entry, make_entry, parse_entry, serial
 from buraco_service.tables.idempotency import Request
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.records import make_record
-from buraco_service.tables.state import TableState, TableValue
+from buraco_service.tables.stakes import keep_stakes
+from buraco_service.tables.state import TableValue
 from buraco_service.tables.stored import parse_table, serialise_table
 from buraco_service.tables.timing import keep_time
 from buraco_service.tables.views import table_view_bytes
@@ -96,13 +97,6 @@ class TableRepository:
             return table_view_bytes(table, seat, self._recent.clock(), moves)
 
         return self._recent.view(table, seat, make) if table.timing is None else make()
-
-    async def list_tables(self, state: TableState | None, limit: int, after: str | None) -> list[TableValue]:
-        """Return the first `limit` tables, in one state or any, whose id sorts behind `after`."""
-        status = None if state is None else state.status
-        return [
-            parse_table(stored.state, stored.revision) for stored in await self.store.list_tables(status, limit, after)
-        ]
 
     def recent_entries(self, table_id: str, after_revision: int) -> list[Entry]:
         """Return the cached changes that follow a revision without a gap; perhaps none."""
@@ -228,6 +222,8 @@ class TableRepository:
         """Commit a change. Without a request the answer is not stored."""
         if table.options.is_timed:
             change = keep_time(table, change, by_clock=by_clock)
+        if table.stakes is not None:
+            change = keep_stakes(table, change)
         entry, after = make_entry(change), change.table
         state, log_entry, content = serialise_table(after), serialise_entry(entry, change), answer(change, entry)
         records: tuple[tuple[int, bytes], ...] = ()
@@ -235,8 +231,9 @@ class TableRepository:
         if change.ended is not None:
             record = await make_record(self.store, table, log_entry, change.ended)
             records = ((record.deal_number, record.SerializeToString()),)
-            # A finished deal can still be watched from its beginning; what came before it only as its record.
-            keep_log_after = table.deal_revision - 1
+            # A finished deal can still be watched from its beginning; what came before it only as its record. What
+            # spectators see later is read from the log.
+            keep_log_after = None if table.options.spectator_delay else table.deal_revision - 1
         await self.store.commit(
             Commit(
                 table_id=table.id,

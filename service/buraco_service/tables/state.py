@@ -1,9 +1,12 @@
 """A table as the service works with it: an immutable value at one revision."""
 
+import math
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from buraco_rules import Deal, MatchResult, Move, RuleSet, legal_moves, payouts, server_seed
+
+_HOUR: Final = 3600
 
 
 class TableState(IntEnum):
@@ -20,6 +23,16 @@ class TableState(IntEnum):
 
 
 _STATUSES: Final = {state: state.name.lower() for state in TableState}
+
+
+class TableAccess(IntEnum):
+    """Who may take a seat; the numbers are those of `buraco.v1.TableAccess`."""
+
+    PUBLIC = 1
+    INVITATION = 2
+    """Who has the table's code."""
+    PLAYERS = 3
+    """Those whom the creator named."""
 
 
 class MatchEnd(IntEnum):
@@ -39,11 +52,56 @@ class OfferKind(IntEnum):
     DRAW = 2
 
 
+class SpectatorPolicy(IntEnum):
+    """Who may see a table without a seat; the numbers are those of `buraco.v1.SpectatorPolicy`."""
+
+    ALLOWED = 1
+    NONE = 2
+
+
+class ChatMode(IntEnum):
+    """What players may send to each other, the most first; the numbers are those of `buraco.v1.ChatMode`."""
+
+    ALL = 1
+    PHRASES = 2
+    OFF = 3
+
+
 class Offer(NamedTuple):
     """An offer that waits for the agreement of others."""
 
     seat: int
     kind: OfferKind
+
+
+class HeldStake(NamedTuple):
+    """A stake that an account holds for a seat."""
+
+    account_id: str
+    key: str
+    """Of the hold."""
+    credit: int
+    """What the account could stake after its last entry for the table."""
+
+
+class StakeHold(NamedTuple):
+    """A hold of the table's stake that is at no seat."""
+
+    account_id: str
+    key: str
+    reserved_until: float = 0.0
+    """Seconds since the epoch; 0 if it is not reserved."""
+
+
+class Stakes(NamedTuple):
+    """What becomes of the stakes of a table whose players have accounts; see `stakes`."""
+
+    lifetime: int
+    """Seconds without a change after which an unfinished table gives its stakes back."""
+    reserved: tuple[StakeHold, ...] = ()
+    releasing: tuple[StakeHold, ...] = ()
+    settled: bool = False
+    """The match is over, and all accounts have its outcome."""
 
 
 class Seat(NamedTuple):
@@ -58,6 +116,8 @@ class Seat(NamedTuple):
     """What the player added to the shuffles."""
     player_id: str = ""
     """Whose seat it is, by a player token; empty without one."""
+    stake: HeldStake | None = None
+    """Perhaps of a player who has left."""
 
 
 class TableOptions(NamedTuple):
@@ -70,6 +130,13 @@ class TableOptions(NamedTuple):
     """How long the score of a deal is shown, unless all players confirm it before."""
     absent_after_turns: int = 0
     """Turns in a row that the clock finishes, after which a seat is absent."""
+    access: TableAccess = TableAccess.PUBLIC
+    player_ids: tuple[str, ...] = ()
+    """Who may take a seat, with access PLAYERS."""
+    spectators: SpectatorPolicy = SpectatorPolicy.ALLOWED
+    spectator_delay: float = 0.0
+    """How much later than the players spectators see what happens."""
+    chat: ChatMode = ChatMode.ALL
 
     @property
     def is_timed(self) -> bool:
@@ -131,6 +198,14 @@ class TableValue(NamedTuple):
     """Open ones, in the order in which they were made."""
     how: MatchEnd = MatchEnd.PLAYED
     """How the result came about."""
+    invitation_code: str = ""
+    """What players need to join, with access INVITATION."""
+    creator: str = ""
+    """"player:" and the player's id, or "key:" and the name of the API key; empty if neither is known."""
+    removed_player_ids: tuple[str, ...] = ()
+    """Players whom the creator has removed."""
+    stakes: Stakes | None = None
+    """None where stakes are only shown."""
 
     def advanced(self, now: float, *, seats: tuple[Seat, ...] | None = None, deal: Deal | None = None) -> "TableValue":
         """Return the table at the next revision. Its time never runs backwards, even if the clocks of replicas differ.
@@ -159,7 +234,16 @@ class TableValue(NamedTuple):
             self.first_starter,
             self.offers,
             self.how,
+            self.invitation_code,
+            self.creator,
+            self.removed_player_ids,
+            self.stakes,
         )
+
+    @property
+    def free_seats(self) -> list[int]:
+        """Return the seats that a player could take."""
+        return [number for number, seat in enumerate(self.seats) if not seat.token_id]
 
     @property
     def entropies(self) -> tuple[bytes, ...]:
@@ -168,6 +252,14 @@ class TableValue(NamedTuple):
 
     @property
     def due_at(self) -> float | None:
+        """Return when something becomes due at the table; None if nothing does."""
+        if self.stakes is None:
+            return self.clock_due_at
+        times = [time for time in (self.clock_due_at, _stakes_due_at(self, self.stakes)) if time is not None]
+        return min(times, default=None)
+
+    @property
+    def clock_due_at(self) -> float | None:
         """Return when the clock ends the running turn or confirmation; None if it does not, or stands still."""
         timing, deal = self.timing, self.deal
         if timing is None or deal is None or self.is_deserted:
@@ -214,3 +306,23 @@ class TableValue(NamedTuple):
     def legal_moves(self, seat: int) -> list[Move]:
         """Return the legal moves of a seat; none unless it is to move."""
         return [] if self.deal is None or seat != self.deal.seat_to_move else legal_moves(self.deal)
+
+
+def idle_until(table: TableValue) -> float | None:
+    """Return until when a table with stakes may go untouched; None if it may for ever, as no seat has a stake.
+
+    It is a full hour, so that few commits change when something is due.
+    """
+    stakes = table.stakes
+    if stakes is None or table.state is TableState.FINISHED or not any([seat.stake for seat in table.seats]):
+        return None
+    return math.ceil((table.updated_at + stakes.lifetime) / _HOUR) * _HOUR
+
+
+def _stakes_due_at(table: TableValue, stakes: Stakes) -> float | None:
+    """Return when something becomes due for the stakes of a table; None if nothing does."""
+    if stakes.releasing or (table.state is TableState.FINISHED and not stakes.settled):
+        return table.updated_at
+    times = [hold.reserved_until for hold in stakes.reserved]
+    until = idle_until(table)
+    return min(times if until is None else [*times, until], default=None)

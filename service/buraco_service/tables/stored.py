@@ -13,8 +13,10 @@ from buraco_codec.snapshots import match_to_pb, snapshot_bytes
 from buraco_codec.wire import Fields
 from buraco_rules import MatchResult, RuleSet, commitment
 from buraco_service import errors
+from buraco_service.tables.creators import creator_player_id
 from buraco_service.tables.idempotency import derive_rematch_id
-from buraco_service.tables.state import MatchEnd, Offer, OfferKind, Seat, TableOptions, TableState, TableValue
+from buraco_service.tables.state import MatchEnd, Offer, OfferKind, Seat, Stakes, TableOptions, TableState, TableValue
+from buraco_service.tables.stored_stakes import put_stake, stake_from_pb, stakes_from_pb, stakes_to_pb
 from buraco_service.tables.stored_timing import (
     from_timestamp,
     options_from_pb,
@@ -47,6 +49,10 @@ def serialise_table(table: TableValue) -> bytes:
             table.request_ids_bound_since,
             table.options,
             table.first_starter,
+            table.invitation_code,
+            table.creator,
+            table.removed_player_ids,
+            table.stakes,
         ),
         _TABLE.updated_at(to_timestamp(table.updated_at).SerializeToString()),
         _TABLE.state(table.state),
@@ -77,9 +83,13 @@ def _settled_fields(
     request_ids_bound_since: int,
     options: TableOptions,
     first_starter: int,
+    invitation_code: str,
+    creator: str,
+    removed_player_ids: tuple[str, ...],
+    stakes: Stakes | None,
 ) -> bytes:
     """Return the fields of a StoredTable that moves do not change."""
-    return table_pb2.StoredTable(
+    message = table_pb2.StoredTable(
         id=table_id,
         rule_set=rule_set_to_pb(rules),
         seat_count=len(seats),
@@ -101,7 +111,14 @@ def _settled_fields(
         request_ids_bound_since=request_ids_bound_since,
         options=options_to_pb(options),
         first_starter=None if first_starter < 0 else first_starter,
-    ).SerializeToString()
+        invitation_code=invitation_code,
+        creator=creator,
+        removed_player_ids=removed_player_ids,
+        stakes=None if stakes is None else stakes_to_pb(stakes),
+    )
+    for seat, stored in zip(seats, message.seats, strict=True):
+        put_stake(seat.stake, stored)
+    return message.SerializeToString()
 
 
 def parse_table(data: bytes, revision: int) -> TableValue:
@@ -124,7 +141,10 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             id=message.id,
             rules=rules,
             seats=tuple(
-                Seat(seat.player_name, seat.token_id, from_timestamp(seat.joined_at), seat.entropy, seat.player_id)
+                Seat(
+                    *(seat.player_name, seat.token_id, from_timestamp(seat.joined_at), seat.entropy, seat.player_id),
+                    stake=stake_from_pb(seat),
+                )
                 for seat in message.seats
             ),
             target_score=message.target_score,
@@ -146,6 +166,10 @@ def parse_table(data: bytes, revision: int) -> TableValue:
             offers=tuple([Offer(offer.seat, OfferKind(offer.kind)) for offer in message.offers]),
             # An earlier version kept only matches that were played.
             how=MatchEnd(message.result.how),
+            invitation_code=message.invitation_code,
+            creator=message.creator,
+            removed_player_ids=tuple(message.removed_player_ids),
+            stakes=stakes_from_pb(message.stakes) if message.HasField("stakes") else None,
         )
     except (DecodeError, ValueError) as error:
         raise CorruptTable("the stored bytes are no table") from error
@@ -170,6 +194,8 @@ def table_to_pb(table: TableValue) -> table_pb2.Table:
         commitment=commitment(table.server_seed(deal_number)),
         seeded_by_creator=table.seeded_by_creator,
         offers=_offers_to_pb(table.offers),
+        creator_player_id=creator_player_id(table.creator),
+        stakes_settled=table.stakes is not None and table.stakes.settled,
     )
     if table.deal is not None:
         message.match.CopyFrom(match_to_pb(table.deal.match))

@@ -6,14 +6,25 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from buraco.v1 import table_pb2
 from buraco_codec.scores import score_to_pb
 from buraco_rules import score_deal
-from buraco_service.tables.state import NO_OPTIONS, SeatTiming, TableOptions, TableValue, Timing
+from buraco_service.tables.state import (
+    NO_OPTIONS,
+    ChatMode,
+    SeatTiming,
+    SpectatorPolicy,
+    TableAccess,
+    TableOptions,
+    TableValue,
+    Timing,
+)
 
 
 def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
     """Return options as a message; None if nothing was chosen."""
     if options == NO_OPTIONS:
         return None
-    message = table_pb2.TableOptions(absent_after_turns=options.absent_after_turns)
+    message = table_pb2.TableOptions(absent_after_turns=options.absent_after_turns, player_ids=options.player_ids)
+    if options.access is not TableAccess.PUBLIC:
+        message.access = table_pb2.TableAccess.ValueType(options.access)
     if options.turn_time:
         message.turn_time.CopyFrom(to_duration(options.turn_time))
         message.absence = table_pb2.ABSENCE_POLICY_WAIT
@@ -21,6 +32,12 @@ def options_to_pb(options: TableOptions) -> table_pb2.TableOptions | None:
         message.reserve_time.CopyFrom(to_duration(options.reserve_time))
     if options.confirmation_time:
         message.confirmation_time.CopyFrom(to_duration(options.confirmation_time))
+    if options.spectators is not SpectatorPolicy.ALLOWED:
+        message.spectators = table_pb2.SpectatorPolicy.ValueType(options.spectators)
+    if options.spectator_delay:
+        message.spectator_delay.CopyFrom(to_duration(options.spectator_delay))
+    if options.chat is not ChatMode.ALL:
+        message.chat = table_pb2.ChatMode.ValueType(options.chat)
     return message
 
 
@@ -31,6 +48,11 @@ def options_from_pb(message: table_pb2.TableOptions) -> TableOptions:
         reserve_time=_seconds(message.reserve_time),
         confirmation_time=_seconds(message.confirmation_time),
         absent_after_turns=message.absent_after_turns,
+        access=TableAccess(message.access or TableAccess.PUBLIC),
+        player_ids=tuple(message.player_ids),
+        spectators=SpectatorPolicy(message.spectators or SpectatorPolicy.ALLOWED),
+        spectator_delay=_seconds(message.spectator_delay),
+        chat=ChatMode(message.chat or ChatMode.ALL),
     )
 
 
@@ -60,7 +82,7 @@ def put_timing(table: TableValue, message: table_pb2.Table) -> None:
     options = options_to_pb(table.options)
     if options is not None:
         message.options.CopyFrom(options)
-    timing, deal, due_at = table.timing, table.deal, table.due_at
+    timing, deal, due_at = table.timing, table.deal, table.clock_due_at
     if timing is None or deal is None:
         return
     for seat in message.seats:

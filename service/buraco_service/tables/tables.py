@@ -16,23 +16,28 @@ from buraco_codec.wire import Fields
 from buraco_rules import Move, RuleSet
 from buraco_service import errors
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
+from buraco_service.accounts.accounts import Accounts
 from buraco_service.observing.metrics import Metrics
 from buraco_service.stores.base import AlreadyAnswered, Store, StoredAnswer
 from buraco_service.tables import changes, earlier
 from buraco_service.tables.changes import Change, verify_seat
 from buraco_service.tables.counting import MoveTimer, count_illegal
+from buraco_service.tables.creators import NOBODY, Owner
 from buraco_service.tables.entries import Entry
 from buraco_service.tables.idempotency import Request, derive_table_id, serialise_optional
+from buraco_service.tables.invitations import check_invited, make_code, remove_player
 from buraco_service.tables.players import AlreadySeated
 from buraco_service.tables.recent import RecentTables
 from buraco_service.tables.repository import Accepted, TableRepository
-from buraco_service.tables.state import NO_OPTIONS, Seat, TableOptions, TableState, TableValue
+from buraco_service.tables.staking import Staking
+from buraco_service.tables.state import NO_OPTIONS, Seat, TableAccess, TableOptions, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
 from buraco_service.tables.stored_timing import options_to_pb
 from buraco_service.tables.views import table_view_bytes
 
 _RETRY_AFTER: Final = 10.0
 """Seconds after which an owner of too many tables may try again: until then one of them may be over."""
+_LONGEST_LIFETIME: Final = 315_360_000.0
 _SUBMITTED: Final = Fields(table_service_pb2.SubmitMovesResponse)
 _TABLE_ALONE: Final = Fields(table_service_pb2.LeaveTableResponse)
 
@@ -40,8 +45,10 @@ _TABLE_ALONE: Final = Fields(table_service_pb2.LeaveTableResponse)
 class Tables:
     """The use cases.
 
-    `clock` gives seconds since the epoch; an owner has `max_owned` unfinished tables at a time; a table untouched for
-    `table_ttl` seconds may be removed.
+    `clock` gives seconds since the epoch; an API key has `max_owned` unfinished tables at a time, a player who needs no
+    key `max_player_tables` that wait; a table untouched for `table_ttl` seconds may be removed.
+    `credits`: whether accounts hold the stakes of new tables, and are opened with
+    `initial_credits`.
     """
 
     def __init__(
@@ -52,14 +59,21 @@ class Tables:
         *,
         clock: Callable[[], float] = time.time,
         max_owned: int = 1000,
+        max_player_tables: int = 0,
         table_ttl: float = math.inf,
+        credits: bool = False,
+        initial_credits: int = 1000,
     ) -> None:
         self.tokens = tokens
         self.metrics = metrics
         self.clock = clock
         self._max_owned = max_owned
+        self.max_player_tables = max_player_tables
         # Half of it, because clocks differ.
         self.repository = TableRepository(store, RecentTables(max_age=table_ttl / 2, clock=clock), metrics)
+        self.accounts = Accounts(store.ledger, metrics, clock=clock, initial=initial_credits)
+        lifetime = min(table_ttl, _LONGEST_LIFETIME)
+        self.staking = Staking(self.repository, self.accounts, metrics, clock=clock, holds=credits, lifetime=lifetime)
 
     async def create(
         self,
@@ -71,7 +85,7 @@ class Tables:
         master_seed: bytes,
         seeded_by_creator: bool,
         request_id: str,
-        owner: str | None = None,
+        owner: Owner = NOBODY,
         options: TableOptions = NO_OPTIONS,
     ) -> table_service_pb2.CreateTableResponse:
         """Create a table that waits for players, or return the one that this request created before.
@@ -91,17 +105,22 @@ class Tables:
             seeded_by_creator=seeded_by_creator,
             request_ids_bound_since=1,
             options=options,
+            invitation_code=make_code() if options.access is TableAccess.INVITATION else "",
+            creator=owner.creator,
+            stakes=self.staking.of_new_table(stake),
         )
         content = [b"%d %d %d" % (seats, target_score, stake), master_seed if seeded_by_creator else b""]
         chosen = options_to_pb(options)
         if chosen is not None:
             content.append(chosen.SerializeToString(deterministic=True))
-        request = Request.of("create", request_id, owner or "", rule_set_to_pb(rules).SerializeToString(), *content)
-        answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table))
+        request = Request.of(
+            "create", request_id, owner.name or "", rule_set_to_pb(rules).SerializeToString(), *content
+        )
+        answer = table_service_pb2.CreateTableResponse(table=table_to_pb(table), invitation_code=table.invitation_code)
         first: StoredAnswer | None
         try:
             await self.check_owned(owner)
-            await self.repository.create(table, request, answer.SerializeToString(), owner)
+            await self.repository.create(table, request, answer.SerializeToString(), owner.name)
             return answer
         except AlreadyAnswered as known:
             first = known.stored_answer
@@ -116,13 +135,16 @@ class Tables:
             raise errors.request_id_reused()
         return table_service_pb2.CreateTableResponse.FromString(stored)
 
-    async def check_owned(self, owner: str | None) -> None:
+    async def check_owned(self, owner: Owner) -> None:
         """Raise LIMIT_REACHED for an owner of too many tables; those being created meanwhile are not counted."""
-        if owner is None:
+        if owner.name is None:
             return
-        unfinished = (TableState.WAITING, TableState.PLAYING)
-        count = sum([await self.repository.store.count_owned(owner, state.status) for state in unfinished])
-        if count >= self._max_owned:
+        states = [TableState.WAITING] if owner.is_player else [TableState.WAITING, TableState.PLAYING]
+        count = sum([await self.repository.store.count_owned(owner.name, state.status) for state in states])
+        if owner.is_player and count >= self.max_player_tables:
+            message = f"you have as many tables that wait as a player may have ({self.max_player_tables})"
+            raise errors.limit_reached("player_tables", self.max_player_tables, message, _RETRY_AFTER)
+        if not owner.is_player and count >= self._max_owned:
             message = f"you have as many unfinished tables as an API key may have ({self._max_owned})"
             raise errors.limit_reached("key_tables", self._max_owned, message, _RETRY_AFTER)
 
@@ -135,18 +157,21 @@ class Tables:
         request_id: str,
         caller: str | None = None,
         player_id: str = "",
+        invitation_code: str = "",
+        account_id: str | None = None,
     ) -> table_service_pb2.JoinTableResponse:
         """Let a player take a seat (None: the first free one), and issue its token.
 
         A player with an id who has that seat comes back to it: nothing changes but the token. No token is stored: a
         repeat gets one that is issued from what is stored, and is equal to the first; a player with an id gets a fresh
-        one if the first has ended. Raise what `changes.join` and `TableRepository.change` raise, AlreadySeated only if
-        another seat is asked for.
+        one if the first has ended. The account (None: the player's) stakes where the table asks for it. Raise what
+        `check_invited`, `changes.join` and `Staking.join` raise, AlreadySeated only if another seat is asked for.
         """
         token_id = uuid4().hex
         now = self.clock()
 
         def decide(table: TableValue) -> Change:
+            check_invited(table, player_id, invitation_code)
             return changes.join(table, seat, player_name, entropy, token_id, now, player_id)
 
         def answer(change: Change, entry: Entry) -> bytes:
@@ -157,26 +182,40 @@ class Tables:
         if player_id:
             # Without one a request is bound as by earlier versions.
             content.append(player_id.encode())
+        if invitation_code:
+            content.append(b"code " + invitation_code.encode())
         request = Request.of("join", request_id, caller or "", *content)
         is_same = partial(earlier.is_same_join, seat, player_name)
         try:
-            accepted = await self.repository.change(table_id, None, request, decide, answer, is_same)
-            joined = table_pb2.StoredJoin.FromString(accepted.answer)
-            since = joined.table.updated_at.seconds
-            if player_id and self.tokens.expiry_of(since) <= now:
-                since = int(now)
+            account_id = player_id if account_id is None else account_id
+            accepted = await self.staking.join(table_id, account_id, request, decide, answer, is_same)
         except AlreadySeated as held:
             if seat not in (None, held.seat):
                 raise
-            held_by = held.table.seats[held.seat].token_id
-            joined = table_pb2.StoredJoin(seat=held.seat, token_id=held_by, table=table_to_pb(held.table))
-            since = int(now)
+            return self.seated(held.stored_join, since=int(now))
+        joined = table_pb2.StoredJoin.FromString(accepted.answer)
+        is_over = bool(player_id) and self.tokens.expiry_of(joined.table.updated_at.seconds) <= now
+        return self.seated(joined, since=int(now) if is_over else joined.table.updated_at.seconds)
+
+    def seated(self, joined: table_pb2.StoredJoin, *, since: int) -> table_service_pb2.JoinTableResponse:
+        """Return the answer to whoever has taken a seat, its token issued as at `since`."""
         return table_service_pb2.JoinTableResponse(
             seat=joined.seat,
-            token=self.tokens.issue(table_id, joined.seat, joined.token_id, since),
+            token=self.tokens.issue(joined.table.id, joined.seat, joined.token_id, since),
             token_expires_at=Timestamp(seconds=self.tokens.expiry_of(since)),
             table=joined.table,
         )
+
+    async def remove_player(self, table_id: str, seat: int, creator: str, request_id: str) -> bytes:
+        """Free a seat for the creator of the table, and return the serialised RemovePlayerResponse.
+
+        Raise what `invitations.remove_player` and `TableRepository.change` raise.
+        """
+        now = self.clock()
+        request = Request.of("remove", request_id, creator, b"%d" % seat)
+        decide = partial(remove_player, seat=seat, creator=creator, now=now)
+        accepted = await self.repository.change(table_id, None, request, decide, _changed_table)
+        return accepted.answer
 
     async def renew(self, table_id: str, claims: SeatClaims) -> table_service_pb2.RenewTokenResponse:
         """Issue another token of the same seat, valid from now on. The one before stays valid until its own end."""
@@ -191,7 +230,10 @@ class Tables:
         """Let a player give the seat back, which voids its tokens."""
         is_same = partial(earlier.is_same_play, self.repository.store, table_id, (), None)
         answer = await self.change_for_seat("leave", table_id, claims, request_id, changes.leave, is_same=is_same)
-        return table_service_pb2.LeaveTableResponse.FromString(answer)
+        left = table_service_pb2.LeaveTableResponse.FromString(answer)
+        if left.table.stake:
+            await self.staking.try_to_carry_out(table_id)
+        return left
 
     async def change_for_seat(
         self,

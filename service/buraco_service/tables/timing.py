@@ -1,7 +1,8 @@
 """Clocks and the confirmation of scores: pure functions from a table to what time makes of it.
 
-A table says itself when something is due (`TableValue.due_at`), and its store lists it by that time. Whoever finds it
-there decides by `due_change` and commits by compare-and-swap: however many replicas look, it happens once.
+A table says itself when its clock has something to do (`TableValue.clock_due_at`), and its store lists it by the time
+when anything is due. Whoever finds it there decides by `due_change` and commits by compare-and-swap: however many
+replicas look, it happens once.
 """
 
 from buraco_rules import Deal
@@ -39,7 +40,7 @@ def come_back(table: TableValue, seat: int, now: float) -> Change | None:
 
 def due_change(table: TableValue, now: float) -> Change | None:
     """Return what the clock does at a table now: it finishes the turn, or deals on. None if nothing is due."""
-    deal, due_at = table.deal, table.due_at
+    deal, due_at = table.deal, table.clock_due_at
     if deal is None or due_at is None or due_at > now:
         return None
     seat = deal.seat_to_move

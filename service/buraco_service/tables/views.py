@@ -26,13 +26,23 @@ def table_view_bytes(
     if deal is None:
         return None
     facts = [_SEAT.player_name(held.player_name.encode()) if held.player_name else b"" for held in table.seats]
+    credit = _credit_field(table, seat)
     if timing is None:
-        return view_bytes(view_of(deal, seat, moves), facts)
+        return view_bytes(view_of(deal, seat, moves), facts) + credit
     times = [_time_facts(table, deal, timing, number, now) for number in range(len(table.seats))]
     data = view_bytes(view_of(deal, seat, moves), [fact + time for fact, time in zip(facts, times, strict=True)])
-    if deal.ending and table.due_at is not None:
-        data += _VIEW.confirmation_remaining(to_duration(max(0.0, table.due_at - now)).SerializeToString())
-    return data
+    if deal.ending and table.clock_due_at is not None:
+        data += _VIEW.confirmation_remaining(to_duration(max(0.0, table.clock_due_at - now)).SerializeToString())
+    return data + credit
+
+
+def _credit_field(table: TableValue, seat: int | None) -> bytes:
+    """Return the field of a seat's View with the credits of its player, if that is who staked for the seat."""
+    if table.stakes is None or seat is None:
+        return b""
+    held = table.seats[seat]
+    is_own = held.stake is not None and held.stake.account_id == held.player_id
+    return view_pb2.View(credit=held.stake.credit).SerializeToString() if held.stake and is_own else b""
 
 
 def _time_facts(table: TableValue, deal: Deal, timing: Timing, number: int, now: float) -> bytes:

@@ -44,13 +44,14 @@ async def call(replica: Replica, service: Any, method: str, metadata: Metadata) 
     return await channel.unary_unary(path)(request.SerializeToString(), metadata=metadata, timeout=PATIENCE)
 
 
-KEYED = [(RULES, method.name) for method in RULES.methods] + [(TABLES, "CreateTable")]
-OPEN = [(TABLES, method.name) for method in TABLES.methods if method.name != "CreateTable"]
+OPENING = ("CreateTable", "QuickJoin")
+KEYED = [(RULES, method.name) for method in RULES.methods] + [(TABLES, name) for name in OPENING]
+OPEN = [(TABLES, method.name) for method in TABLES.methods if method.name not in OPENING]
 
 
 @pytest.mark.parametrize(("service", "method"), KEYED, ids=[name for _, name in KEYED])
 async def test_calls_that_need_a_key(replica: Replica, service: Any, method: str) -> None:
-    """Every call of RulesService and CreateTable need a key of the server's, and no more than it."""
+    """Every call of RulesService, CreateTable and QuickJoin need a key of the server's, and no more than it."""
     assert (await refused(call(replica, service, method, ()))).short == ("UNAUTHENTICATED", "API_KEY_MISSING")
     for wrong in ((("x-api-key", "x" * 2000),), (("x-api-key", ""),), (*LOBBY, *LOBBY)):
         assert (await refused(call(replica, service, method, wrong))).short == ("UNAUTHENTICATED", "API_KEY_INVALID")

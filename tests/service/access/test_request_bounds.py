@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 
-from buraco.v1 import rules_service_pb2, table_service_pb2
+from buraco.v1 import account_service_pb2, rules_service_pb2, table_service_pb2
 from buraco_codec.rule_sets import rule_set_to_pb
 from buraco_codec.snapshots import snapshot_to_pb
 from tests.service.refusals import refused
@@ -24,6 +24,7 @@ METHODS: list[MethodDescriptor] = [
     for service in (
         rules_service_pb2.DESCRIPTOR.services_by_name["RulesService"],
         table_service_pb2.DESCRIPTOR.services_by_name["TableService"],
+        account_service_pb2.DESCRIPTOR.services_by_name["AccountService"],
     )
     for method in service.methods
     # What comes on a play stream is read by the functions that read the calls'.
@@ -57,6 +58,8 @@ def base(method: MethodDescriptor) -> Any:
     if "rule_set" in names:
         request.rule_set.CopyFrom(rule_set_to_pb(dealt().rules))
         request.rule_set.id = "house"
+    if "player_id" in names:
+        request.player_id = "ann"
     return request
 
 
@@ -74,7 +77,8 @@ def enlarge(message: Any, way: Way) -> None:
         for _ in range(LARGE):
             getattr(message, last.name).add()
     elif last.is_repeated:
-        getattr(message, last.name).extend([1] * LARGE)
+        text = last.type == FieldDescriptor.TYPE_STRING
+        getattr(message, last.name).extend([str(number) for number in range(LARGE)] if text else [1] * LARGE)
     else:
         setattr(message, last.name, "x" * LARGE if last.type == FieldDescriptor.TYPE_STRING else b"x" * LARGE)
 
@@ -85,7 +89,7 @@ CASES = [(method, way) for method in METHODS for way in ways(method.input_type)]
 @pytest.fixture
 async def replica(tmp_path: Path) -> AsyncIterator[Replica]:
     """A running server."""
-    async with serving(tmp_path / "tables.db") as running:
+    async with serving(tmp_path / "tables.db", credits=True) as running:
         yield running
 
 

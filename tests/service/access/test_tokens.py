@@ -14,6 +14,8 @@ import pytest
 from buraco.v1 import table_service_pb2 as pb
 from buraco.v1 import table_service_pb2_grpc as pb_grpc
 from buraco_rules import DrawStock
+from buraco_service.access.api_keys import ApiKeys
+from buraco_service.access.operators import Operators
 from buraco_service.access.player_tokens import PlayerTokens
 from buraco_service.access.seat_tokens import SeatTokens, SigningKey
 from buraco_service.configuration.settings import Settings
@@ -22,7 +24,7 @@ from buraco_service.serving.server import BuracoServer
 from buraco_service.serving.table_servicer import TableServicer
 from buraco_service.stores.urls import open_store
 from buraco_service.tables.deadlines import Deadlines
-from buraco_service.tables.feed import Feeds
+from buraco_service.tables.feeds import Feeds
 from buraco_service.tables.tables import Tables
 from tests.service.refusals import refused
 from tests.service.scripts import dealt, plain_turn
@@ -264,7 +266,9 @@ async def test_token_that_expires_on_a_stream(tmp_path: Path) -> None:
     metrics = Metrics()
     tokens = SeatTokens((KEY,), ttl=3600)
     tables = Tables(store, tokens, metrics, clock=lambda: now[0])
-    servicer = TableServicer(tables, Feeds(tables, heartbeat=QUIET), PlayerTokens(tables.tokens))
+    servicer = TableServicer(
+        tables, Feeds(tables, heartbeat=QUIET), PlayerTokens(tables.tokens), Operators(ApiKeys(), development=True)
+    )
     settings = Settings(port=0, metrics_port=-1, store=f"sqlite:///{tmp_path / 'tables.db'}")
 
     def register(server: grpc.aio.Server) -> None:

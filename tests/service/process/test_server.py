@@ -303,13 +303,13 @@ async def test_untouched_tables_expire(store: Store, log_stream: Announcing) -> 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_program_from_start_to_end(tmp_path: Path, programs: list[Program], number: signal.Signals) -> None:
-    """`buraco serve` writes where it serves, serves both services, and on a signal stops in order with status 0."""
+    """`buraco serve` writes where it serves, serves all services, and on a signal stops in order with status 0."""
     programs.append(program := Program(tmp_path))
     ready = await program.ready()
     assert ready["pid"] == program.process.pid
     async with grpc.aio.insecure_channel(ready["address"]) as channel:
         health: Any = health_pb2_grpc.HealthStub(channel)
-        for name in ("buraco.v1.RulesService", "buraco.v1.TableService"):
+        for name in ("buraco.v1.RulesService", "buraco.v1.TableService", "buraco.v1.AccountService"):
             assert (await health.Check(health_pb2.HealthCheckRequest(service=name))).status == SERVING
     assert "buraco_build_info" in await asyncio.to_thread(get, f"http://{ready['metrics_address']}/metrics")
     program.process.send_signal(number)

@@ -13,7 +13,7 @@ from buraco.v1 import event_pb2, table_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_rules import DrawStock
 from buraco_service.configuration.loading import load
-from buraco_service.tables import players as players_module
+from buraco_service.tables import finding as finding_module
 from tests.certificates import Mounted
 from tests.service import host
 from tests.service.announcing import Announcing
@@ -165,7 +165,7 @@ async def test_race_of_players_for_a_seat(replicas: tuple[Replica, Replica]) -> 
 
 async def test_my_tables(replicas: tuple[Replica, Replica], monkeypatch: pytest.MonkeyPatch) -> None:
     """A player is listed the tables with a seat of the player's, in every state, however many others there are."""
-    monkeypatch.setattr(players_module, "_READ_AT_ONCE", 3)
+    monkeypatch.setattr(finding_module, "READ_AT_ONCE", 3)
     here, there = replicas
     tables = [(await create(here)).id for _ in range(17)]
     ada, bo = player_token("ada"), player_token("bo")

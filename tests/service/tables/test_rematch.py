@@ -20,6 +20,7 @@ from buraco_service.tables.state import (
     OfferKind,
     Seat,
     SeatTiming,
+    Stakes,
     TableOptions,
     TableState,
     TableValue,
@@ -295,15 +296,21 @@ def test_what_a_rematch_keeps() -> None:
         timing=Timing(1.0, (SeatTiming(2.0), SeatTiming(3.0))),
         offers=(Offer(1, OfferKind.DRAW),),
         how=MatchEnd.RESIGNED,
+        stakes=Stakes(3600, settled=True),
+        invitation_code="ABCDEFGHJKLMNPQR",
+        creator="player:ada",
+        removed_player_ids=("cy",),
     )
     unset = [name for name, default in TableValue._field_defaults.items() if getattr(former, name) == default]
     assert not unset, "or what becomes of it is not looked at"
-    again = rematch_of(former, "b" * 32, 10.0)
-    kept = {"rules", "target_score", "stake", "options"}
+    again = rematch_of(former, "b" * 32, 10.0, Stakes(60))
+    kept = {"rules", "target_score", "stake", "options", "invitation_code", "creator"}
     assert {name for name in TableValue._fields if getattr(again, name) == getattr(former, name)} == kept
     assert again.seats == (Seat(), Seat())
     assert again.first_starter == 1 - deal.match.starter
     plain = TableValue(
         "b" * 32, deal.rules, again.seats, 500, 3, 10.0, 10.0, again.master_seed, seeded_by_creator=False
     )
-    assert again == plain._replace(request_ids_bound_since=1, options=former.options, first_starter=again.first_starter)
+    plain = plain._replace(request_ids_bound_since=1, options=former.options, first_starter=again.first_starter)
+    plain = plain._replace(invitation_code=former.invitation_code, creator=former.creator)
+    assert again == plain._replace(stakes=Stakes(60))

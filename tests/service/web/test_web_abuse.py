@@ -243,6 +243,18 @@ async def test_too_many_connections(tmp_path: Path) -> None:
         assert dropped(replica, "connections") >= 1
 
 
+async def test_too_many_idle_connections(tmp_path: Path) -> None:
+    """Connections that have been answered and are kept open make room, too."""
+    async with serving(tmp_path / "tables.db", web_port=0, max_connections=2) as replica:
+        async with connected(replica) as first, connected(replica) as second:
+            for stream in (first, second):
+                stream[1].write(f"{CALL}content-length: 2\r\n\r\n{{}}".encode())
+                assert (await stream[0].readuntil(b"\r\n0\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+            await assert_serves(replica)
+            assert await read_all(first) == b""
+        assert dropped(replica, "connections") == 1
+
+
 async def test_lines_about_dropped_connections_are_few(replica: Replica, log_stream: Announcing) -> None:
     """However many connections misbehave, the log has a few lines a second about them, and the number left out."""
     for _ in range(40):

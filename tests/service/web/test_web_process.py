@@ -17,8 +17,8 @@ from buraco_service.serving.web.connections import Connections
 from tests.certificates import Authority, Mounted
 from tests.service.announcing import PATIENCE, Announcing
 from tests.service.programs import Program, get
-from tests.service.table_server import Replica, serving, start
-from tests.service.web.http import Caller, ask, ask_json, web_address
+from tests.service.table_server import Replica, serving
+from tests.service.web.http import TABLES, Caller, ask, ask_json, web_address
 
 
 async def test_a_program_with_a_web_port(tmp_path: Path, programs: list[Program]) -> None:
@@ -161,12 +161,20 @@ async def test_old_connections_are_closed(tmp_path: Path) -> None:
 
 
 async def test_a_second_stop_ends_what_still_runs(tmp_path: Path) -> None:
-    """A second stop waits no longer for streams that ignore the first."""
-    async with serving(tmp_path / "tables.db", web_port=0) as replica:
-        players = await start(replica)
-        watch = Caller(web_address(replica), "connect").watch(pb.WatchTableRequest(table_id=players[0].table_id))
-        assert (await anext(watch)).HasField("state")
-        await asyncio.gather(replica.server.stop(), replica.server.stop())
+    """A second stop does not wait for a call that does not end by itself."""
+    async with serving(tmp_path / "tables.db", web_port=0, message_timeout=2 * PATIENCE) as replica:
+        reader, writer = await asyncio.open_connection(*web_address(replica).split(":"))
+        head = f"POST /{TABLES}/ListTables HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+        writer.write(f"{head}expect: 100-continue\r\ncontent-length: 100\r\n\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 100 ")
+        # The first would wait for the grace, which is as long.
+        async with asyncio.timeout(PATIENCE / 2):
+            stopping = asyncio.create_task(replica.server.stop())
+            await asyncio.sleep(0)
+            await replica.server.stop()
+            await stopping
+            await reader.read()
+        writer.close()
         assert await is_closed(web_address(replica))
 
 

@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x62uraco/v1/account_service.proto\x12\tburaco.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"N\n\x07\x41\x63\x63ount\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0f\n\x07\x62\x61lance\x18\x02 \x01(\x12\x12\x0c\n\x04held\x18\x03 \x01(\x04\x12\x11\n\tavailable\x18\x04 \x01(\x12\"\xd6\x01\n\x0c\x41\x63\x63ountEntry\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\"\n\x04kind\x18\x02 \x01(\x0e\x32\x14.buraco.v1.EntryKind\x12\x0e\n\x06\x61mount\x18\x03 \x01(\x12\x12\x13\n\x0bheld_amount\x18\x04 \x01(\x12\x12\x0f\n\x07\x62\x61lance\x18\x05 \x01(\x12\x12\x0c\n\x04held\x18\x06 \x01(\x04\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08table_id\x18\x08 \x01(\t\x12\x0c\n\x04note\x18\t \x01(\t\"&\n\x11GetAccountRequest\x12\x11\n\tplayer_id\x18\x01 \x01(\t\"9\n\x12GetAccountResponse\x12#\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x12.buraco.v1.Account\"N\n\x12ListEntriesRequest\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\"X\n\x13ListEntriesResponse\x12(\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x17.buraco.v1.AccountEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Z\n\x13GrantCreditsRequest\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0e\n\x06\x61mount\x18\x02 \x01(\x12\x12\x0c\n\x04note\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"c\n\x14GrantCreditsResponse\x12#\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x12.buraco.v1.Account\x12&\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x17.buraco.v1.AccountEntry*\x85\x01\n\tEntryKind\x12\x1a\n\x16\x45NTRY_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45NTRY_KIND_GRANT\x10\x01\x12\x13\n\x0f\x45NTRY_KIND_HOLD\x10\x02\x12\x16\n\x12\x45NTRY_KIND_RELEASE\x10\x03\x12\x19\n\x15\x45NTRY_KIND_SETTLEMENT\x10\x04\x32\xfa\x01\n\x0e\x41\x63\x63ountService\x12I\n\nGetAccount\x12\x1c.buraco.v1.GetAccountRequest\x1a\x1d.buraco.v1.GetAccountResponse\x12L\n\x0bListEntries\x12\x1d.buraco.v1.ListEntriesRequest\x1a\x1e.buraco.v1.ListEntriesResponse\x12O\n\x0cGrantCredits\x12\x1e.buraco.v1.GrantCreditsRequest\x1a\x1f.buraco.v1.GrantCreditsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x62uraco/v1/account_service.proto\x12\tburaco.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"N\n\x07\x41\x63\x63ount\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0f\n\x07\x62\x61lance\x18\x02 \x01(\x12\x12\x0c\n\x04held\x18\x03 \x01(\x04\x12\x11\n\tavailable\x18\x04 \x01(\x12\"\xd6\x01\n\x0c\x41\x63\x63ountEntry\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\"\n\x04kind\x18\x02 \x01(\x0e\x32\x14.buraco.v1.EntryKind\x12\x0e\n\x06\x61mount\x18\x03 \x01(\x12\x12\x13\n\x0bheld_amount\x18\x04 \x01(\x12\x12\x0f\n\x07\x62\x61lance\x18\x05 \x01(\x12\x12\x0c\n\x04held\x18\x06 \x01(\x04\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08table_id\x18\x08 \x01(\t\x12\x0c\n\x04note\x18\t \x01(\t\"&\n\x11GetAccountRequest\x12\x11\n\tplayer_id\x18\x01 \x01(\t\"9\n\x12GetAccountResponse\x12#\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x12.buraco.v1.Account\"N\n\x12ListEntriesRequest\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\"X\n\x13ListEntriesResponse\x12(\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x17.buraco.v1.AccountEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Z\n\x13GrantCreditsRequest\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0e\n\x06\x61mount\x18\x02 \x01(\x12\x12\x0c\n\x04note\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"c\n\x14GrantCreditsResponse\x12#\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x12.buraco.v1.Account\x12&\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x17.buraco.v1.AccountEntry\"P\n\x12StoredAccountEntry\x12&\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x17.buraco.v1.AccountEntry\x12\x12\n\ngranted_by\x18\x02 \x01(\t*\x85\x01\n\tEntryKind\x12\x1a\n\x16\x45NTRY_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45NTRY_KIND_GRANT\x10\x01\x12\x13\n\x0f\x45NTRY_KIND_HOLD\x10\x02\x12\x16\n\x12\x45NTRY_KIND_RELEASE\x10\x03\x12\x19\n\x15\x45NTRY_KIND_SETTLEMENT\x10\x04\x32\xfa\x01\n\x0e\x41\x63\x63ountService\x12I\n\nGetAccount\x12\x1c.buraco.v1.GetAccountRequest\x1a\x1d.buraco.v1.GetAccountResponse\x12L\n\x0bListEntries\x12\x1d.buraco.v1.ListEntriesRequest\x1a\x1e.buraco.v1.ListEntriesResponse\x12O\n\x0cGrantCredits\x12\x1e.buraco.v1.GrantCreditsRequest\x1a\x1f.buraco.v1.GrantCreditsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'buraco.v1.account_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ENTRYKIND']._serialized_start=839
-  _globals['_ENTRYKIND']._serialized_end=972
+  _globals['_ENTRYKIND']._serialized_start=921
+  _globals['_ENTRYKIND']._serialized_end=1054
   _globals['_ACCOUNT']._serialized_start=79
   _globals['_ACCOUNT']._serialized_end=157
   _globals['_ACCOUNTENTRY']._serialized_start=160
@@ -50,6 +50,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GRANTCREDITSREQUEST']._serialized_end=735
   _globals['_GRANTCREDITSRESPONSE']._serialized_start=737
   _globals['_GRANTCREDITSRESPONSE']._serialized_end=836
-  _globals['_ACCOUNTSERVICE']._serialized_start=975
-  _globals['_ACCOUNTSERVICE']._serialized_end=1225
+  _globals['_STOREDACCOUNTENTRY']._serialized_start=838
+  _globals['_STOREDACCOUNTENTRY']._serialized_end=918
+  _globals['_ACCOUNTSERVICE']._serialized_start=1057
+  _globals['_ACCOUNTSERVICE']._serialized_end=1307
 # @@protoc_insertion_point(module_scope)

@@ -101,7 +101,7 @@ class AccountEntry(_message.Message):
     amount: _builtins.int
     """How the balance changed; 0 for HOLD and RELEASE."""
     held_amount: _builtins.int
-    """How the held credits changed."""
+    """How the held credits changed; 0 for the release of a stake that was given up before it was held."""
     balance: _builtins.int
     """After the entry."""
     held: _builtins.int
@@ -139,7 +139,9 @@ class GetAccountRequest(_message.Message):
 
     PLAYER_ID_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
-    """With an API key, or where the service has none; else empty."""
+    """With an API key, or in development mode where the service has none; else empty. 1 to 128 visible ASCII characters, or
+    `the house`.
+    """
     def __init__(
         self,
         *,
@@ -239,7 +241,7 @@ class GrantCreditsRequest(_message.Message):
     note: _builtins.str
     """Why, for the one who reads the entries: at most 200 characters."""
     request_id: _builtins.str
-    """Counts for the account."""
+    """Counts for the account, for ever."""
     def __init__(
         self,
         *,
@@ -279,3 +281,29 @@ class GrantCreditsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GrantCreditsResponse: _TypeAlias = GrantCreditsResponse  # noqa: Y015
+
+@_typing.final
+class StoredAccountEntry(_message.Message):
+    """What a store keeps of an entry. Not sent to anybody; every later version reads it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTRY_FIELD_NUMBER: _builtins.int
+    GRANTED_BY_FIELD_NUMBER: _builtins.int
+    granted_by: _builtins.str
+    """The name of the API key of GrantCredits; empty without one."""
+    @_builtins.property
+    def entry(self) -> Global___AccountEntry: ...
+    def __init__(
+        self,
+        *,
+        entry: Global___AccountEntry | None = ...,
+        granted_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["entry", b"entry"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entry", b"entry", "granted_by", b"granted_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredAccountEntry: _TypeAlias = StoredAccountEntry  # noqa: Y015

@@ -18,10 +18,17 @@ class AccountServiceStub:
     A player has an account by the id in the player token. It opens when it is first needed, with the credits that the service is set
     to grant. At a table with a stake every player needs an account: the stake is held when the seat is taken (CREDIT_TOO_LOW),
     released if no match comes of it, and settled once when the match is over (R11.3). Whoever leaves a running match
-    leaves the stake at the seat. Bots stake from an account of the house, which may be overdrawn.
+    leaves the stake at the seat: it is settled for the account that staked it, and whoever takes the seat over stakes nothing, wins
+    nothing and needs no account. Stakes of a table that nobody touches until it would be removed are released: the seats of a
+    waiting table are free then, and a running match is aborted.
+
+    Bots that join with an API key (where the service has none: in development mode) stake from the account `the house`, which may
+    be overdrawn; no player has that id. So the balances of all accounts together are what GrantCredits and the opening of accounts
+    gave.
 
     Errors are those of TableService; also FAILED_PRECONDITION ACCOUNTS_DISABLED where the service is set to keep no accounts (stakes
-    are then only shown), and CREDIT_TOO_LOW, whose metadata has the `available` credits and those `needed`.
+    are then only shown), and CREDIT_TOO_LOW, whose metadata has the `available` credits and those `needed`. Calls for another account
+    than that of the player token need an API key (API_KEY_MISSING); a service without API keys takes them in development mode only.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -38,10 +45,17 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
     A player has an account by the id in the player token. It opens when it is first needed, with the credits that the service is set
     to grant. At a table with a stake every player needs an account: the stake is held when the seat is taken (CREDIT_TOO_LOW),
     released if no match comes of it, and settled once when the match is over (R11.3). Whoever leaves a running match
-    leaves the stake at the seat. Bots stake from an account of the house, which may be overdrawn.
+    leaves the stake at the seat: it is settled for the account that staked it, and whoever takes the seat over stakes nothing, wins
+    nothing and needs no account. Stakes of a table that nobody touches until it would be removed are released: the seats of a
+    waiting table are free then, and a running match is aborted.
+
+    Bots that join with an API key (where the service has none: in development mode) stake from the account `the house`, which may
+    be overdrawn; no player has that id. So the balances of all accounts together are what GrantCredits and the opening of accounts
+    gave.
 
     Errors are those of TableService; also FAILED_PRECONDITION ACCOUNTS_DISABLED where the service is set to keep no accounts (stakes
-    are then only shown), and CREDIT_TOO_LOW, whose metadata has the `available` credits and those `needed`.
+    are then only shown), and CREDIT_TOO_LOW, whose metadata has the `available` credits and those `needed`. Calls for another account
+    than that of the player token need an API key (API_KEY_MISSING); a service without API keys takes them in development mode only.
     """
 
     @_abc_1.abstractmethod

@@ -83,7 +83,7 @@ class _SpectatorPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Spect
     SPECTATOR_POLICY_ALLOWED: _SpectatorPolicy.ValueType  # 1
     """Everybody."""
     SPECTATOR_POLICY_NONE: _SpectatorPolicy.ValueType  # 2
-    """Nobody: views, streams and records need the token of a seat. What lists show of the table is not hidden."""
+    """Nobody: views, streams, records and chat need the token of a seat. What lists show of the table is not hidden."""
 
 class SpectatorPolicy(_SpectatorPolicy, metaclass=_SpectatorPolicyEnumTypeWrapper):
     """Who may see a table without a token of one of its seats."""
@@ -92,7 +92,7 @@ SPECTATOR_POLICY_UNSPECIFIED: SpectatorPolicy.ValueType  # 0
 SPECTATOR_POLICY_ALLOWED: SpectatorPolicy.ValueType  # 1
 """Everybody."""
 SPECTATOR_POLICY_NONE: SpectatorPolicy.ValueType  # 2
-"""Nobody: views, streams and records need the token of a seat. What lists show of the table is not hidden."""
+"""Nobody: views, streams, records and chat need the token of a seat. What lists show of the table is not hidden."""
 Global___SpectatorPolicy: _TypeAlias = SpectatorPolicy  # noqa: Y015
 
 class _ChatMode:
@@ -215,7 +215,10 @@ class TableOptions(_message.Message):
 
     @_builtins.property
     def spectator_delay(self) -> _duration_pb2.Duration:
-        """How much later than the players spectators see what happens; at most 1 hour, in whole seconds. Only where they are allowed."""
+        """How much later than the players spectators see what happens, by the service's clock: views, streams, records and chat; at most
+        1 hour, in whole seconds. Only where they are allowed. What GetTable and the lists show of the table is not delayed, and a view
+        of the past shows no clocks.
+        """
 
     @_builtins.property
     def turn_time(self) -> _duration_pb2.Duration:
@@ -620,6 +623,10 @@ class StoredTable(_message.Message):
     TIMING_FIELD_NUMBER: _builtins.int
     OFFERS_FIELD_NUMBER: _builtins.int
     FIRST_STARTER_FIELD_NUMBER: _builtins.int
+    INVITATION_CODE_FIELD_NUMBER: _builtins.int
+    CREATOR_FIELD_NUMBER: _builtins.int
+    REMOVED_PLAYER_IDS_FIELD_NUMBER: _builtins.int
+    STAKES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     seat_count: _builtins.int
     target_score: _builtins.int
@@ -636,6 +643,10 @@ class StoredTable(_message.Message):
     """The first revision by a version that binds request ids to their requests: 1, unless an earlier version created the table."""
     first_starter: _builtins.int
     """The seat that starts the first deal; absent where the seed chooses it."""
+    invitation_code: _builtins.str
+    """Only with access INVITATION."""
+    creator: _builtins.str
+    """Who created the table: "player:" and the player's id, or "key:" and the name of the API key; empty if neither is known."""
     @_builtins.property
     def rule_set(self) -> _rule_set_pb2.RuleSet: ...
     @_builtins.property
@@ -660,6 +671,14 @@ class StoredTable(_message.Message):
 
     @_builtins.property
     def offers(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.Offer]: ...
+    @_builtins.property
+    def removed_player_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Players whom the creator has removed, the last 64."""
+
+    @_builtins.property
+    def stakes(self) -> Global___StoredStakes:
+        """Absent where stakes are only shown."""
+
     def __init__(
         self,
         *,
@@ -683,10 +702,14 @@ class StoredTable(_message.Message):
         timing: Global___StoredTiming | None = ...,
         offers: _abc.Iterable[_event_pb2.Offer] | None = ...,
         first_starter: _builtins.int | None = ...,
+        invitation_code: _builtins.str = ...,
+        creator: _builtins.str = ...,
+        removed_player_ids: _abc.Iterable[_builtins.str] | None = ...,
+        stakes: Global___StoredStakes | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter", "created_at", b"created_at", "first_starter", b"first_starter", "options", b"options", "result", b"result", "rule_set", b"rule_set", "snapshot", b"snapshot", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter", "created_at", b"created_at", "first_starter", b"first_starter", "options", b"options", "result", b"result", "rule_set", b"rule_set", "snapshot", b"snapshot", "stakes", b"stakes", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter", "created_at", b"created_at", "deal_revision", b"deal_revision", "first_starter", b"first_starter", "id", b"id", "master_seed", b"master_seed", "offers", b"offers", "options", b"options", "request_ids_bound_since", b"request_ids_bound_since", "result", b"result", "reversals", b"reversals", "rule_set", b"rule_set", "seat_count", b"seat_count", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "snapshot", b"snapshot", "stake", b"stake", "state", b"state", "target_score", b"target_score", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter", "created_at", b"created_at", "creator", b"creator", "deal_revision", b"deal_revision", "first_starter", b"first_starter", "id", b"id", "invitation_code", b"invitation_code", "master_seed", b"master_seed", "offers", b"offers", "options", b"options", "removed_player_ids", b"removed_player_ids", "request_ids_bound_since", b"request_ids_bound_since", "result", b"result", "reversals", b"reversals", "rule_set", b"rule_set", "seat_count", b"seat_count", "seats", b"seats", "seeded_by_creator", b"seeded_by_creator", "snapshot", b"snapshot", "stake", b"stake", "stakes", b"stakes", "state", b"state", "target_score", b"target_score", "timing", b"timing", "updated_at", b"updated_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__first_starter: _TypeAlias = _typing.Literal["first_starter"]  # noqa: Y015
     _WhichOneofArgType__first_starter: _TypeAlias = _typing.Literal["_first_starter", b"_first_starter"]  # noqa: Y015
@@ -761,12 +784,22 @@ class StoredSeat(_message.Message):
     JOINED_AT_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
     PLAYER_ID_FIELD_NUMBER: _builtins.int
+    ACCOUNT_ID_FIELD_NUMBER: _builtins.int
+    HOLD_KEY_FIELD_NUMBER: _builtins.int
+    CREDIT_FIELD_NUMBER: _builtins.int
     player_name: _builtins.str
     token_id: _builtins.str
     """The id that a valid token for this seat carries; empty while the seat is free. It changes with every player."""
     entropy: _builtins.bytes
     player_id: _builtins.str
     """Of the player token it was taken with; empty without one."""
+    account_id: _builtins.str
+    """The account that staked for the seat, and the key under which it holds the stake. They stay when the player leaves a running
+    match. Empty without a stake.
+    """
+    hold_key: _builtins.str
+    credit: _builtins.int
+    """What that account could stake after its last entry for this table."""
     @_builtins.property
     def joined_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -777,14 +810,87 @@ class StoredSeat(_message.Message):
         joined_at: _timestamp_pb2.Timestamp | None = ...,
         entropy: _builtins.bytes = ...,
         player_id: _builtins.str = ...,
+        account_id: _builtins.str = ...,
+        hold_key: _builtins.str = ...,
+        credit: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["joined_at", b"joined_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit", "joined_at", b"joined_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "joined_at", b"joined_at", "player_id", b"player_id", "player_name", b"player_name", "token_id", b"token_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "account_id", b"account_id", "credit", b"credit", "entropy", b"entropy", "hold_key", b"hold_key", "joined_at", b"joined_at", "player_id", b"player_id", "player_name", b"player_name", "token_id", b"token_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__credit: _TypeAlias = _typing.Literal["credit"]  # noqa: Y015
+    _WhichOneofArgType__credit: _TypeAlias = _typing.Literal["_credit", b"_credit"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__credit) -> _WhichOneofReturnType__credit | None: ...
+
+Global___StoredSeat: _TypeAlias = StoredSeat  # noqa: Y015
+
+@_typing.final
+class StoredStakes(_message.Message):
+    """What becomes of the stakes of a table whose players have accounts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIFETIME_SECONDS_FIELD_NUMBER: _builtins.int
+    RESERVED_FIELD_NUMBER: _builtins.int
+    RELEASING_FIELD_NUMBER: _builtins.int
+    SETTLED_FIELD_NUMBER: _builtins.int
+    lifetime_seconds: _builtins.int
+    """Seconds without a change after which an unfinished table gives its stakes back."""
+    settled: _builtins.bool
+    """The match is over, and all accounts have its outcome."""
+    @_builtins.property
+    def reserved(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredHold]:
+        """For those who are taking a seat: these holds may have been made."""
+
+    @_builtins.property
+    def releasing(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredHold]:
+        """Not at a seat any more: these holds are to be released."""
+
+    def __init__(
+        self,
+        *,
+        lifetime_seconds: _builtins.int = ...,
+        reserved: _abc.Iterable[Global___StoredHold] | None = ...,
+        releasing: _abc.Iterable[Global___StoredHold] | None = ...,
+        settled: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lifetime_seconds", b"lifetime_seconds", "releasing", b"releasing", "reserved", b"reserved", "settled", b"settled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___StoredSeat: _TypeAlias = StoredSeat  # noqa: Y015
+Global___StoredStakes: _TypeAlias = StoredStakes  # noqa: Y015
+
+@_typing.final
+class StoredHold(_message.Message):
+    """A hold of the table's stake."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCOUNT_ID_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    RESERVED_UNTIL_FIELD_NUMBER: _builtins.int
+    account_id: _builtins.str
+    key: _builtins.str
+    @_builtins.property
+    def reserved_until(self) -> _timestamp_pb2.Timestamp:
+        """While it is reserved: when it is given up."""
+
+    def __init__(
+        self,
+        *,
+        account_id: _builtins.str = ...,
+        key: _builtins.str = ...,
+        reserved_until: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reserved_until", b"reserved_until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account_id", b"account_id", "key", b"key", "reserved_until", b"reserved_until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredHold: _TypeAlias = StoredHold  # noqa: Y015
 
 @_typing.final
 class StoredEntry(_message.Message):
@@ -795,6 +901,7 @@ class StoredEntry(_message.Message):
     EVENTS_FIELD_NUMBER: _builtins.int
     MOVES_FIELD_NUMBER: _builtins.int
     UNDO_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
     undo: _builtins.bool
     """The change took the newest move back."""
     @_builtins.property
@@ -803,20 +910,50 @@ class StoredEntry(_message.Message):
     def moves(self) -> _containers.RepeatedCompositeFieldContainer[_move_pb2.SeatMove]:
         """The moves of the change, in order."""
 
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp:
+        """When the change was made. Only at tables with a spectator_delay."""
+
     def __init__(
         self,
         *,
         events: _abc.Iterable[_event_pb2.Event] | None = ...,
         moves: _abc.Iterable[_move_pb2.SeatMove] | None = ...,
         undo: _builtins.bool = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "moves", b"moves", "undo", b"undo"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "events", b"events", "moves", b"moves", "undo", b"undo"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StoredEntry: _TypeAlias = StoredEntry  # noqa: Y015
+
+@_typing.final
+class StoredQuickJoin(_message.Message):
+    """What a store keeps of a QuickJoin, so that a repeat finds the seat that the first one took: the table that was chosen."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    revision: _builtins.int
+    """The only revision at which the seat may be taken; 0 = the table is one that the QuickJoin itself creates."""
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["revision", b"revision", "table_id", b"table_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredQuickJoin: _TypeAlias = StoredQuickJoin  # noqa: Y015
 
 @_typing.final
 class StoredJoin(_message.Message):

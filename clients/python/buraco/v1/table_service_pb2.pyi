@@ -38,7 +38,7 @@ class _ChatAudienceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ChatAudi
     CHAT_AUDIENCE_TABLE: _ChatAudience.ValueType  # 1
     """Everybody at the table, and spectators."""
     CHAT_AUDIENCE_PARTNER: _ChatAudience.ValueType  # 2
-    """The other seat of the side, at a table with four seats."""
+    """The other seat of the side, at a table with four seats, if it is taken (NO_PARTNER): who takes it later does not get the message."""
 
 class ChatAudience(_ChatAudience, metaclass=_ChatAudienceEnumTypeWrapper):
     """To whom a message goes."""
@@ -47,7 +47,7 @@ CHAT_AUDIENCE_UNSPECIFIED: ChatAudience.ValueType  # 0
 CHAT_AUDIENCE_TABLE: ChatAudience.ValueType  # 1
 """Everybody at the table, and spectators."""
 CHAT_AUDIENCE_PARTNER: ChatAudience.ValueType  # 2
-"""The other seat of the side, at a table with four seats."""
+"""The other seat of the side, at a table with four seats, if it is taken (NO_PARTNER): who takes it later does not get the message."""
 Global___ChatAudience: _TypeAlias = ChatAudience  # noqa: Y015
 
 @_typing.final
@@ -1815,7 +1815,9 @@ class SendChatRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     text: _builtins.str
-    """1 to 500 characters, as people count them; what is invisible or controls the direction of a text is refused."""
+    """1 to 500 characters, as people count them, and at most 8000 bytes. It is kept composed (NFC), with single spaces in place of
+    blanks and line breaks. What is invisible or controls the direction of a text is refused, as in JoinTable.player_name.
+    """
     phrase: _builtins.str
     """As in ChatMessage."""
     audience: Global___ChatAudience.ValueType
@@ -1912,6 +1914,38 @@ class ListChatResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListChatResponse: _TypeAlias = ListChatResponse  # noqa: Y015
+
+@_typing.final
+class StoredMessage(_message.Message):
+    """What a store keeps of a message. Not sent to anybody."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    READER_TOKEN_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def message(self) -> Global___ChatMessage:
+        """Without its number."""
+
+    @_builtins.property
+    def reader_token_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of a message to the partner: the ids of the seat tokens of those who may read it, which are not those of whoever has their seats
+        later.
+        """
+
+    def __init__(
+        self,
+        *,
+        message: Global___ChatMessage | None = ...,
+        reader_token_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "reader_token_ids", b"reader_token_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredMessage: _TypeAlias = StoredMessage  # noqa: Y015
 
 @_typing.final
 class SignInAsGuestRequest(_message.Message):

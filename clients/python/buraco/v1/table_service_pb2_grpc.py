@@ -39,16 +39,20 @@ class TableServiceStub:
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
     AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
     ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-    a rematch)
+    a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player);
+    CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it;
+    CREDIT_TOO_LOW (for the stake: the metadata have what is `available` and `needed`)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
     UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
     PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
-    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
+    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
+    INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
+    NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
-    request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
-    `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
+    request_rate, key_tables, player_tables, chat_rate, message_bytes, message_timeout, unsent_messages,
+    peer_unsent_messages) and `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
     while a new version is rolled out; try another
     UNIMPLEMENTED        NEEDS_GRPC: PlayTable over the web port, where no two-way streams are; WatchTable and SubmitMoves do the same
@@ -56,12 +60,14 @@ class TableServiceStub:
     gRPC itself ends a call without an ErrorInfo when the connection breaks (UNAVAILABLE) or the call comes too late for a replica
     that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
-    Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
-    for a peer then count for the key, and else for the caller's address.
+    Where the service has API keys, CreateTable and QuickJoin need one, in the metadata `x-api-key: <key>`, or a player token if the
+    service is set to let players open tables; the other calls may carry a key: limits for a peer then count for the key, and
+    else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
-    host's own backend, or of SignInAsGuest. Only JoinTable and `mine` of ListTables take it, as `authorization: Bearer <token>`; the
-    seat token goes with all else, and is ignored by these two. Of the host's tokens the service reads the claims
+    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
+    `mine` of ListTables take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is ignored or refused by
+    these. Of the host's tokens the service reads the claims
     aud   the audience that the service is set to, "player" by default; a list may hold others, too
     sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
     exp   needed; `nbf` and `iat` are checked if they are there
@@ -73,8 +79,9 @@ class TableServiceStub:
     one under the same id is refused (REQUEST_ID_REUSED) and changes nothing either. Requests are the same if all of these are:
     the method  SubmitMoves and the submit of PlayTable are one, so that what was lost on one can be repeated on the other;
     UndoMove and the undo of PlayTable likewise
-    the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
-    or that there is none, and for JoinTable the player of the player token
+    the caller  the holder of the seat, with whichever of its tokens; for CreateTable, QuickJoin and JoinTable the name of the API
+    key, or that there is none, for QuickJoin and JoinTable the player of the player token, and for RemovePlayer who
+    of the two created the table
     the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
     remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
@@ -223,16 +230,20 @@ class TableServiceServicer:
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
     AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
     ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-    a rematch)
+    a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player);
+    CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it;
+    CREDIT_TOO_LOW (for the stake: the metadata have what is `available` and `needed`)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
     UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
     PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
-    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
+    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
+    INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
+    NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
-    request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
-    `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
+    request_rate, key_tables, player_tables, chat_rate, message_bytes, message_timeout, unsent_messages,
+    peer_unsent_messages) and `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
     while a new version is rolled out; try another
     UNIMPLEMENTED        NEEDS_GRPC: PlayTable over the web port, where no two-way streams are; WatchTable and SubmitMoves do the same
@@ -240,12 +251,14 @@ class TableServiceServicer:
     gRPC itself ends a call without an ErrorInfo when the connection breaks (UNAVAILABLE) or the call comes too late for a replica
     that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
-    Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
-    for a peer then count for the key, and else for the caller's address.
+    Where the service has API keys, CreateTable and QuickJoin need one, in the metadata `x-api-key: <key>`, or a player token if the
+    service is set to let players open tables; the other calls may carry a key: limits for a peer then count for the key, and
+    else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
-    host's own backend, or of SignInAsGuest. Only JoinTable and `mine` of ListTables take it, as `authorization: Bearer <token>`; the
-    seat token goes with all else, and is ignored by these two. Of the host's tokens the service reads the claims
+    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
+    `mine` of ListTables take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is ignored or refused by
+    these. Of the host's tokens the service reads the claims
     aud   the audience that the service is set to, "player" by default; a list may hold others, too
     sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
     exp   needed; `nbf` and `iat` are checked if they are there
@@ -257,8 +270,9 @@ class TableServiceServicer:
     one under the same id is refused (REQUEST_ID_REUSED) and changes nothing either. Requests are the same if all of these are:
     the method  SubmitMoves and the submit of PlayTable are one, so that what was lost on one can be repeated on the other;
     UndoMove and the undo of PlayTable likewise
-    the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
-    or that there is none, and for JoinTable the player of the player token
+    the caller  the holder of the seat, with whichever of its tokens; for CreateTable, QuickJoin and JoinTable the name of the API
+    key, or that there is none, for QuickJoin and JoinTable the player of the player token, and for RemovePlayer who
+    of the two created the table
     the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
     remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
@@ -294,6 +308,9 @@ class TableServiceServicer:
         and nothing changes, whatever name and entropy are given. ALREADY_SEATED if another seat is asked for. A repeat of the first
         request has a fresh token, too, once the first one has ended. Tokens stay good until their own end; when the seat is left all
         are void.
+
+        Where the service keeps accounts (AccountService), a table with a stake takes only players with a player token before the match,
+        and holds the stake of each: PLAYER_TOKEN_MISSING, CREDIT_TOO_LOW. A seat of a running match has its stake already.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -421,7 +438,7 @@ class TableServiceServicer:
         """After a match: takes the same seat of the table for its rematch, with the token of the finished one. There is one such table for
         all, opened by the first who calls, with the same rules, target and stake; the seat after the one that started the
         first deal starts. Seats of players who do not come are free for anybody, first come first served (SEAT_TAKEN). Whoever
-        holds the seat gets a fresh token for it.
+        holds the seat gets a fresh token for it. Where the service keeps accounts, the player of the seat stakes anew, as for JoinTable.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -445,14 +462,16 @@ class TableServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SendChat(self, request, context):
-        """Sends a message for the token's seat, at any time. It changes nothing at the table: no revision, no move made stale.
+        """Sends a message for the token's seat, at any time: at most 5 in 10 seconds (LIMIT_REACHED, chat_rate). It changes nothing at the
+        table: no revision, no move made stale. Its request id counts among the messages that are kept, apart from those of changes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListChat(self, request, context):
-        """The messages that the token's seat may read, or without a token those to the table: the last 200 of the table are kept.
+        """The messages that the token's holder may read, or without a token those to the table: the last 200 of the table are kept. Of a
+        stream that resumes `after_message` the same ones come.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -603,16 +622,20 @@ class TableService:
     a deal: 256, and 16 more for every turn begun; everything else may still be played);
     AWAITING_CONFIRMATION: the score of a deal is shown; SCORE_NOT_SHOWN: there is no such score to confirm now;
     ALREADY_OFFERED, NO_OFFER (of this seat, to be withdrawn), TOO_LATE_TO_ABORT, TABLE_NOT_FINISHED (for
-    a rematch)
+    a rematch), TABLE_NOT_WAITING, SEAT_FREE (for the removal of a player);
+    CHAT_OFF, PHRASES_ONLY (what the table or the service allows), NO_PARTNER: nobody is there to read it;
+    CREDIT_TOO_LOW (for the stake: the metadata have what is `available` and `needed`)
     ABORTED              REVISION_STALE: read the table again
     ALREADY_EXISTS       REQUEST_ID_REUSED: another request was carried out under this request id; nothing has changed
     NOT_FOUND            TABLE_UNKNOWN
     UNAUTHENTICATED      TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED; API_KEY_MISSING, API_KEY_INVALID;
     PLAYER_TOKEN_MISSING, PLAYER_TOKEN_INVALID, PLAYER_TOKEN_EXPIRED
-    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left
+    PERMISSION_DENIED    SEAT_NOT_YOURS: the token is another table's, or of a player who left; INVITATION_REQUIRED,
+    INVITATION_WRONG, NOT_INVITED (the table is for other players, or its creator has removed this one),
+    NOT_CREATOR; SPECTATORS_NOT_ALLOWED: the call needs the token of a seat of this table
     RESOURCE_EXHAUSTED   LIMIT_REACHED, with RetryInfo; the metadata `limit` (concurrent_calls, peer_calls, watches, peer_watches,
-    request_rate, key_tables, message_bytes, message_timeout, unsent_messages, peer_unsent_messages) and
-    `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
+    request_rate, key_tables, player_tables, chat_rate, message_bytes, message_timeout, unsent_messages,
+    peer_unsent_messages) and `maximum` say which one. A message over twice the limit is refused by gRPC itself, without details
     UNAVAILABLE          STORE_UNAVAILABLE; TABLE_TOO_NEW: this replica is older than the one that wrote the table last, as happens
     while a new version is rolled out; try another
     UNIMPLEMENTED        NEEDS_GRPC: PlayTable over the web port, where no two-way streams are; WatchTable and SubmitMoves do the same
@@ -620,12 +643,14 @@ class TableService:
     gRPC itself ends a call without an ErrorInfo when the connection breaks (UNAVAILABLE) or the call comes too late for a replica
     that stops (UNAVAILABLE or CANCELLED): it may have been carried out, and the same request sent again finds out.
 
-    Where the service has API keys, CreateTable needs one, in the metadata `x-api-key: <key>`; the other calls may carry it: limits
-    for a peer then count for the key, and else for the caller's address.
+    Where the service has API keys, CreateTable and QuickJoin need one, in the metadata `x-api-key: <key>`, or a player token if the
+    service is set to let players open tables; the other calls may carry a key: limits for a peer then count for the key, and
+    else for the caller's address.
 
     A player may have a player token, which says who somebody is, as the seat token says which seat somebody has. It is a JWT of the
-    host's own backend, or of SignInAsGuest. Only JoinTable and `mine` of ListTables take it, as `authorization: Bearer <token>`; the
-    seat token goes with all else, and is ignored by these two. Of the host's tokens the service reads the claims
+    host's own backend, or of SignInAsGuest. CreateTable, QuickJoin, JoinTable, RemovePlayer, the calls of AccountService and
+    `mine` of ListTables take it, as `authorization: Bearer <token>`; the seat token goes with all else, and is ignored or refused by
+    these. Of the host's tokens the service reads the claims
     aud   the audience that the service is set to, "player" by default; a list may hold others, too
     sub   the player's id: 1 to 128 visible ASCII characters, not with "guest-" in front. It is shown at the table
     exp   needed; `nbf` and `iat` are checked if they are there
@@ -637,8 +662,9 @@ class TableService:
     one under the same id is refused (REQUEST_ID_REUSED) and changes nothing either. Requests are the same if all of these are:
     the method  SubmitMoves and the submit of PlayTable are one, so that what was lost on one can be repeated on the other;
     UndoMove and the undo of PlayTable likewise
-    the caller  the holder of the seat, with whichever of its tokens; for CreateTable and JoinTable the name of the API key,
-    or that there is none, and for JoinTable the player of the player token
+    the caller  the holder of the seat, with whichever of its tokens; for CreateTable, QuickJoin and JoinTable the name of the API
+    key, or that there is none, for QuickJoin and JoinTable the player of the player token, and for RemovePlayer who
+    of the two created the table
     the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
     remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was

@@ -74,6 +74,7 @@ class WebCall:
         self._received = 0
         self._is_received = False
         self._fault: ApiError | None = None
+        self._error: BaseException | None = None
         self._choose: Callable[[Metadata], Awaitable[Handler | None]]
         self._handler: Handler
         self._metadata = read_metadata(self._scope)
@@ -82,7 +83,7 @@ class WebCall:
     async def handle(self, path: str, choose: Callable[[Metadata], Awaitable[Handler | None]]) -> None:
         """See `Incoming`."""
         self._choose = choose
-        _current.set(self)
+        token = _current.set(self)
         call = current_call.get()
         assert call is not None, "set by Calls"
         call.protocol = self._form.name
@@ -94,6 +95,18 @@ class WebCall:
                 raise
             # Its status has been sent; see `end`.
             call.task.uncancel()
+        finally:
+            _current.reset(token)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Break the cycles in which the call is: what it holds of its connection is large, above all with TLS, and
+        the garbage collector comes seldom.
+        """
+        del self._choose, self._connect, self._scope, self._receive_raw, self._send_raw
+        # connectrpc keeps its errors in a frame that their tracebacks name.
+        _drop_tracebacks(self._error)
+        _drop_tracebacks(self.context.aborted)
 
     async def begin(self, request: RequestContext[Any, Any]) -> None:
         """Admit the call, or raise the error of one that is refused. Nothing of its message was read."""
@@ -110,6 +123,7 @@ class WebCall:
 
     async def end(self, error: Exception | None) -> None:
         """Give an error that the handler did not see its status, and raise that in its place."""
+        self._error = error
         call = current_call.get()
         assert call is not None, "set by Calls"
         if error is None or call.finished:
@@ -190,6 +204,12 @@ def name_peer(scope: Scope) -> str:
     """
     host, port = scope.get("client") or ("", 0)
     return f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}" if host else "unix:"
+
+
+def _drop_tracebacks(error: BaseException | None) -> None:
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__context__
 
 
 def _explain(error: Exception, max_bytes: int) -> Exception | None:

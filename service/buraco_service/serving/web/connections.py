@@ -46,6 +46,8 @@ class Connections:
         """When each was opened."""
         self.waiting: dict[WebConnection, float] = {}
         """Since when the headers of a request are waited for; the first one longest."""
+        self.idle: dict[WebConnection, float] = {}
+        """Since when nothing has come behind the last answer; the first one longest."""
         self.unread: dict[WebConnection, float] = {}
         """Since when a client has read nothing of what waits for it."""
 
@@ -56,10 +58,11 @@ class Connections:
     def admit(self, connection: WebConnection) -> bool:
         """Count a new connection in; return False if there are too many.
 
-        Of those without a request the oldest makes room: who holds connections open must not keep others out.
+        Of those without a request the one that waits longest makes room: who holds connections open must not keep
+        others out.
         """
         if len(self.open) >= self._max:
-            oldest = next(iter(self.waiting), None)
+            oldest = next(iter(self.waiting), None) or next(iter(self.idle), None)
             if oldest is None:
                 self.count_drop("connections")
                 return False
@@ -71,7 +74,7 @@ class Connections:
 
     def leave(self, connection: WebConnection) -> None:
         """Count a connection out. Repeatable."""
-        for holding in (self.open, self.waiting, self.unread):
+        for holding in (self.open, self.waiting, self.idle, self.unread):
             holding.pop(connection, None)
         self._metrics.set_web_connections(len(self.open))
 
@@ -137,6 +140,7 @@ class WebConnection(HttpToolsProtocol):
         if not self._is_answering:
             # Whatever comes between two requests is the beginning of one.
             if self not in self._all.waiting:
+                self._all.idle.pop(self, None)
                 self._all.waiting[self] = self._all.now()
                 self._unparsed = 0
             self._unparsed += len(data)
@@ -166,6 +170,12 @@ class WebConnection(HttpToolsProtocol):
         """Begin to answer."""
         self._all.waiting.pop(self, None)
         super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        if not self.transport.is_closing():
+            self._all.idle[self] = self._all.now()
+        super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request, and close the connection."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Any, Never, Protocol
+from collections.abc import AsyncIterator, Iterable, Mapping, MutableMapping, Sequence
+from typing import Any, Never
 
 import grpc
 import grpc.aio
@@ -18,13 +18,6 @@ from buraco_service import errors
 from buraco_service.serving.methods import Metadata
 
 _CODES = {"CANCELLED": Code.CANCELED}
-
-
-class Answer(Protocol):
-    """Where the protocol takes what a response carries beside its messages."""
-
-    def add(self, key: str, value: str) -> None:
-        """Add an entry."""
 
 
 class Aborted(ConnectError, grpc.aio.AbortError):
@@ -74,13 +67,15 @@ class WebContext(grpc.aio.ServicerContext[Any, Any]):
         self._peer = peer
         self._code: grpc.StatusCode | None = None
         self._trailing: tuple[tuple[str, str | bytes], ...] = ()
-        self._answer: Answer | None = None
+        self._answer: MutableMapping[str, str] = {}
         self._due = math.inf
+        self.aborted: BaseException | None = None
+        """What `abort` has raised."""
         self.messages = Handover()
         """What the handler of a stream writes."""
 
-    def begin(self, answer: Answer, timeout: float | None) -> None:
-        """Note where trailing metadata goes, and how many seconds the caller waits."""
+    def begin(self, answer: MutableMapping[str, str], timeout: float | None) -> None:
+        """Note where the protocol takes trailing metadata from, and how many seconds the caller waits."""
         self._answer = answer
         if timeout is not None:
             self._due = asyncio.get_running_loop().time() + timeout
@@ -105,7 +100,8 @@ class WebContext(grpc.aio.ServicerContext[Any, Any]):
         name = code.name
         found = next((value for key, value in self._trailing if key == errors.DETAILS_KEY), b"")
         assert isinstance(found, bytes), "the details are serialised"
-        raise Aborted(_CODES.get(name) or Code(name.lower()), details, _details(found))
+        self.aborted = Aborted(_CODES.get(name) or Code(name.lower()), details, _details(found))
+        raise self.aborted
 
     async def abort_with_status(self, status: Any) -> Never:
         """End the call with a status given as one."""
@@ -118,10 +114,7 @@ class WebContext(grpc.aio.ServicerContext[Any, Any]):
     def set_trailing_metadata(self, trailing_metadata: Any) -> None:
         """Set what is sent behind the last message. Details of errors go with the error itself."""
         self._trailing = tuple(trailing_metadata)
-        if self._answer is not None:
-            for key, value in self._trailing:
-                if isinstance(value, str):
-                    self._answer.add(key, value)
+        self._answer.update({key: value for key, value in self._trailing if isinstance(value, str)})
 
     def trailing_metadata(self) -> Any:
         """Return what was set."""

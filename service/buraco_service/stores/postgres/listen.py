@@ -33,6 +33,8 @@ _VERIFY_SECONDS = 5.0
 def parse_notification(payload: str) -> Iterator[tuple[str, int | None]]:
     """Yield the tables that a notification names and their new revisions, None for a removed table.
 
+    A negative revision is the number of a new message, its sign changed: the table is as it was.
+
     Raise ValueError, maybe after some tables, for a notification of another program.
     """
     start = 0

@@ -25,10 +25,12 @@ from buraco_service.stores.base import (
     StoredAnswer,
     StoredTable,
 )
+from buraco_service.stores.messages import NewMessage, StoredMessage
 from buraco_service.stores.notify import Subscriptions, TableSubscription
-from buraco_service.stores.postgres import calls
+from buraco_service.stores.postgres import calls, messages
 from buraco_service.stores.postgres.commits import CommitBatch, merge_commits
 from buraco_service.stores.postgres.connect import connect, parse_url
+from buraco_service.stores.postgres.ledger import PostgresLedger
 from buraco_service.stores.postgres.listen import CHANNEL, Listener
 from buraco_service.stores.postgres.pool import Call, Connect, ConnectionPool
 from buraco_service.stores.postgres.schema import check_schema
@@ -45,12 +47,11 @@ class PostgresStore:
     def __init__(self, connect: Connect) -> None:
         self._commits = ConnectionPool(1, connect, merge_commits)
         self._calls = ConnectionPool(CONNECTIONS, connect)
+        self.ledger = PostgresLedger(self._call)
         # All processes are notified of all tables, so that a first or last subscription changes nothing.
         self._subscriptions = Subscriptions()
         # Commits notify the subscriptions here directly; notifications of other writes come by the listener.
-        self._listener = Listener(
-            connect, self._commits.pids, self._subscriptions.notify, self._subscriptions.notify_all
-        )
+        self._listener = Listener(connect, self._commits.pids, self._notify, self._subscriptions.notify_all)
 
     @classmethod
     async def open(cls, rest: str) -> PostgresStore:
@@ -143,9 +144,19 @@ class PostgresStore:
         limits.validate_expire(updated_before, limit)
         return await self._call(lambda db: calls.expire(db, updated_before, limit), repeatable=False)
 
-    def subscribe(self, table_id: str) -> TableSubscription:
-        """Return a subscription to changes of this table, which need not exist."""
-        return self._subscriptions.subscribe(table_id)
+    async def append_message(self, message: NewMessage) -> int:
+        """Append a message and return its number. Raise TableNotFound, MessageKnown or TooManyMessages."""
+        limits.validate_message(message)
+        return await self._call(lambda db: messages.append_message(db, message), repeatable=False)
+
+    async def read_messages(self, table_id: str, after: int, limit: int) -> list[StoredMessage]:
+        """Return the first `limit` messages of the table after a number, in order. Raise TableNotFound."""
+        limits.validate_page(table_id, limit)
+        return await self._call(lambda db: messages.read_messages(db, table_id, after, limit))
+
+    def subscribe(self, table_id: str, *, messages: bool = False) -> TableSubscription:
+        """Return a subscription to changes of this table, which need not exist, and to its messages."""
+        return self._subscriptions.subscribe(table_id, messages=messages)
 
     async def ping(self) -> None:
         """Raise StoreUnavailable if the server does not answer or is read only. Nothing is written."""
@@ -156,6 +167,12 @@ class PostgresStore:
         self._subscriptions.close()
         await asyncio.gather(self._commits.close(), self._calls.close())
         await self._listener.close()
+
+    def _notify(self, table_id: str, revision: int | None) -> None:
+        if revision is not None and revision < 0:
+            self._subscriptions.notify_message(table_id, -revision)
+        else:
+            self._subscriptions.notify(table_id, revision)
 
     async def _call(self, call: Callable[[Connection], Awaitable[T]], *, repeatable: bool = True) -> T:
         self._subscriptions.check_open()

@@ -1,4 +1,4 @@
-"""The scripts of the Redis store, in the folder `lua`: each reads or changes one table atomically.
+"""The scripts of the Redis store, in the folder `lua`: each reads or changes one table or account atomically.
 
 All begin with `#!lua` (Redis 7), so that a server that is full, read only or short of replicas refuses a script before
 it begins and never in its middle.
@@ -31,3 +31,7 @@ LOG = _script("log")
 RECORDS = _script("records")
 REMOVE = _script("remove")
 PING = _script("ping")
+APPEND_MESSAGE = _script("append_message")
+READ_MESSAGES = _script("read_messages")
+APPEND = _script("append")
+ENTRIES = _script("entries")

@@ -27,10 +27,12 @@ from buraco_service.stores.base import (
     TableExists,
     TableNotFound,
 )
+from buraco_service.stores.messages import NewMessage, StoredMessage
 from buraco_service.stores.notify import Subscriptions, TableSubscription
-from buraco_service.stores.redis import scripts
+from buraco_service.stores.redis import messages, scripts
 from buraco_service.stores.redis.checks import check_safety, check_schema
 from buraco_service.stores.redis.keys import Keys, TableKeys, bucket_of
+from buraco_service.stores.redis.ledger import RedisLedger
 from buraco_service.stores.redis.listing import Listing
 from buraco_service.stores.redis.nodes import Nodes
 from buraco_service.stores.redis.url import Place
@@ -44,8 +46,9 @@ class RedisStore:
         self._nodes = nodes
         self._keys = keys
         self._listing = Listing(nodes, keys)
+        self.ledger = RedisLedger(nodes, keys, self._call)
         self._subscriptions = Subscriptions()
-        self._changes = TableChanges(nodes, keys, self._subscriptions.notify)
+        self._changes = TableChanges(nodes, keys, self._subscriptions.notify, self._subscriptions.notify_message)
         self._subscriptions.on_first = self._changes.watch
         self._subscriptions.on_last = self._changes.unwatch
         self._calls_under_way = 0
@@ -233,9 +236,21 @@ class RedisStore:
                 removed += sum(await asyncio.gather(*[self._remove(name, updated_before) for name in oldest]))
         return removed
 
-    def subscribe(self, table_id: str) -> TableSubscription:
-        """Return a subscription to changes of this table, which need not exist."""
-        return self._subscriptions.subscribe(table_id)
+    async def append_message(self, message: NewMessage) -> int:
+        """Append a message and return its number. Raise TableNotFound, MessageKnown or TooManyMessages."""
+        limits.validate_message(message)
+        with self._call():
+            return await messages.append_message(self._nodes, self._keys.of_table(message.table_id), message)
+
+    async def read_messages(self, table_id: str, after: int, limit: int) -> list[StoredMessage]:
+        """Return the first `limit` messages of the table after a number, in order. Raise TableNotFound."""
+        limits.validate_page(table_id, limit)
+        with self._call():
+            return await messages.read_messages(self._nodes, self._keys.of_table(table_id), table_id, after, limit)
+
+    def subscribe(self, table_id: str, *, messages: bool = False) -> TableSubscription:
+        """Return a subscription to changes of this table, which need not exist, and to its messages."""
+        return self._subscriptions.subscribe(table_id, messages=messages)
 
     async def ping(self) -> None:
         """Raise StoreError unless every node that owns tables would take a write. Nothing is written."""
@@ -257,7 +272,8 @@ class RedisStore:
     async def _remove(self, table_id: str, updated_before: float) -> bool:
         keys = self._keys.of_table(table_id)
         request_id = await self._nodes.run_script(
-            keys.bucket, scripts.REMOVE, keys.all, table_id, repr(updated_before), keys.channel
+            *(keys.bucket, scripts.REMOVE, (*keys.all, keys.messages)),
+            *(table_id, repr(updated_before), keys.channel),
         )
         if request_id:
             # Should this fail, the claim is of no effect without its table.

@@ -30,12 +30,22 @@ OnMessage = Callable[[bytes, int | None], None]
 
 
 class TableChanges:
-    """Listens for changes of the watched tables; `notify` is called with each, as `Subscriptions.notify`."""
+    """Listens for changes of the watched tables; `notify` is called with each, as `Subscriptions.notify`.
 
-    def __init__(self, nodes: Nodes, keys: Keys, notify: Callable[[str, int | None], None]) -> None:
+    `notify_message` is called with new messages.
+    """
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        keys: Keys,
+        notify: Callable[[str, int | None], None],
+        notify_message: Callable[[str, int], None],
+    ) -> None:
         self._nodes = nodes
         self._keys = keys
         self._notify = notify
+        self._notify_message = notify_message
         self._tables: dict[bytes, str] = {}
         self._listener_of: dict[bytes, _Listener | None] = {}
         self._listeners: dict[Node, _Listener] = {}
@@ -88,7 +98,11 @@ class TableChanges:
 
     def _receive(self, channel: bytes, revision: int | None) -> None:
         table_id = self._tables.get(channel)
-        if table_id is not None:
+        if table_id is None:
+            return
+        if revision is not None and revision < 0:
+            self._notify_message(table_id, -revision)
+        else:
             self._notify(table_id, revision)
 
 
@@ -154,7 +168,7 @@ class _Listener:
     def _on_push(self, message: list[Any]) -> None:
         kind, channel, content = message
         if kind == b"smessage":
-            self._on_message(channel, int(content) if content.isdigit() else None)
+            self._on_message(channel, int(content) if content.lstrip(b"-").isdigit() else None)
         elif kind == b"ssubscribe":
             self._subscribed = True
             self._on_message(channel, None)

@@ -12,10 +12,11 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from buraco_service.stores.base import StoreIncompatible
+from buraco_service.stores.sqlite import messages
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 8
 """The schema that this version reads and writes."""
 _APPLICATION_ID = 0x42755263
 
@@ -94,6 +95,19 @@ _ADDED = {
     4: (
         "ALTER TABLE tables ADD COLUMN due_at REAL",
         "CREATE INDEX tables_by_due ON tables (due_at) WHERE due_at IS NOT NULL",
+    ),
+    5: messages.SCHEMA,
+    6: (),
+    7: (),
+    8: (
+        """CREATE TABLE ledger (
+            account_id TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            payload BLOB NOT NULL,
+            PRIMARY KEY (account_id, number)
+        ) WITHOUT ROWID""",
+        "CREATE UNIQUE INDEX ledger_by_key ON ledger (account_id, key)",
     ),
 }
 

@@ -14,8 +14,10 @@ from typing import TypeVar
 
 from buraco_service.stores import limits
 from buraco_service.stores.base import Commit, LogEntry, NewTable, StoredAnswer, StoredTable
+from buraco_service.stores.messages import NewMessage, StoredMessage
 from buraco_service.stores.notify import Subscriptions, TableSubscription
-from buraco_service.stores.sqlite import reads, writes
+from buraco_service.stores.sqlite import messages, reads, writes
+from buraco_service.stores.sqlite.ledger import SqliteLedger
 from buraco_service.stores.sqlite.poll import ForeignCommits
 from buraco_service.stores.sqlite.schema import open_reader
 from buraco_service.stores.sqlite.threads import ReaderThread
@@ -30,6 +32,7 @@ class SqliteStore:
     def __init__(self, writer: WriterThread, reader: ReaderThread) -> None:
         self._writer = writer
         self._reader = reader
+        self.ledger = SqliteLedger(self._read, self._write)
         self._subscriptions = Subscriptions()
         self._foreign_commits = ForeignCommits(
             # On the writing connection, the data version leaves out the commits of this process.
@@ -39,6 +42,13 @@ class SqliteStore:
         )
         self._subscriptions.on_first = self._foreign_commits.watch
         self._subscriptions.on_last = self._foreign_commits.unwatch
+        self._foreign_messages = ForeignCommits(
+            lambda: writer.submit(reads.data_version, transaction=False, quick=True),
+            lambda known: reader.submit(lambda db: messages.newest_messages(db, known)),
+            self._subscriptions.notify_message,
+        )
+        self._subscriptions.on_first_for_messages = self._foreign_messages.watch
+        self._subscriptions.on_last_for_messages = self._foreign_messages.unwatch
 
     @classmethod
     async def open(cls, path: Path, *, busy_timeout: float = 5.0) -> SqliteStore:
@@ -127,9 +137,23 @@ class SqliteStore:
         removed = await self._write(lambda db: writes.expire(db, updated_before, limit), self._note_removed)
         return len(removed)
 
-    def subscribe(self, table_id: str) -> TableSubscription:
-        """Return a subscription to changes of this table, which need not exist."""
-        return self._subscriptions.subscribe(table_id)
+    async def append_message(self, message: NewMessage) -> int:
+        """Append a message and return its number. Raise TableNotFound, MessageKnown or TooManyMessages."""
+        limits.validate_message(message)
+        return await self._write(
+            lambda db: messages.append_message(db, message),
+            lambda number: self._note_message(message.table_id, number),
+            quick=True,
+        )
+
+    async def read_messages(self, table_id: str, after: int, limit: int) -> list[StoredMessage]:
+        """Return the first `limit` messages of the table after a number, in order. Raise TableNotFound."""
+        limits.validate_page(table_id, limit)
+        return await self._read(lambda db: messages.read_messages(db, table_id, after, limit))
+
+    def subscribe(self, table_id: str, *, messages: bool = False) -> TableSubscription:
+        """Return a subscription to changes of this table, which need not exist, and to its messages."""
+        return self._subscriptions.subscribe(table_id, messages=messages)
 
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the write lock can be had. Nothing is written."""
@@ -139,6 +163,7 @@ class SqliteStore:
         """Finish the calls under way, refuse new ones, and end all subscriptions. Repeatable."""
         self._subscriptions.close()
         await self._foreign_commits.stop()
+        await self._foreign_messages.stop()
         # The writer goes last: the last connection to close a database tidies its write-ahead log.
         await self._reader.stop()
         await self._writer.stop()
@@ -160,6 +185,10 @@ class SqliteStore:
     def _note_commit(self, table_id: str, revision: int | None) -> None:
         self._foreign_commits.note_own_commit(table_id, revision)
         self._subscriptions.notify(table_id, revision)
+
+    def _note_message(self, table_id: str, number: int) -> None:
+        self._foreign_messages.note_own_commit(table_id, number)
+        self._subscriptions.notify_message(table_id, number)
 
     def _note_removed(self, table_ids: list[str]) -> None:
         for table_id in table_ids:

@@ -101,10 +101,12 @@ def commit(db: sqlite3.Connection, change: Commit) -> int:
 def expire(db: sqlite3.Connection, updated_before: float, limit: int) -> list[str]:
     """Remove up to `limit` tables not written since `updated_before`, and return their ids.
 
-    Those untouched longest, to the hour, go first, each with its log, records and answers.
+    Tables for which something is due are spared. Those untouched longest, to the hour, go first, each with its log,
+    records and answers.
     """
     rows = db.execute(
-        "SELECT number, table_id FROM tables WHERE hour <= ? AND updated_at < ? ORDER BY hour LIMIT ?",
+        "SELECT number, table_id FROM tables WHERE hour <= ? AND updated_at < ? AND due_at IS NULL"
+        " ORDER BY hour LIMIT ?",
         (hour_of(updated_before), updated_before, limit),
     ).fetchall()
     for number, _ in rows:

@@ -1,0 +1,1 @@
+"""Accounts of play money: credits that are worth nothing outside the games of this service."""
