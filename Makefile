@@ -65,7 +65,7 @@ compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C
 .PHONY: setup check test fmt protos protos-baseline generate
 setup: .venv/.installed-dev ## Install what development needs, too
 
-check: setup ## Check format, lint, types, import arrows and the contract
+check: setup clients-check ## Check format, lint, types, import arrows and the contract
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy
@@ -78,7 +78,7 @@ check: setup ## Check format, lint, types, import arrows and the contract
 	diff --recursive --exclude=__pycache__ "$$fresh/buraco" $(GENERATED) \
 		|| { echo "$(GENERATED) is not what protos/ generates: make protos"; exit 1; }
 
-test: check .venv/.installed-deploy ## Run make check, then all tests but the slow ones (TEST_ARGS=…)
+test: check clients-test .venv/.installed-deploy ## Run make check, then all tests but the slow ones (TEST_ARGS=…)
 	$(BIN)/pytest -n 2 $(TEST_ARGS)
 	$(MAKE) web-test
 

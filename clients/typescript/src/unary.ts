@@ -69,7 +69,7 @@ export class Caller {
     const deadline = performance.now() + (options.timeoutMs ?? this.#timeoutMs);
     for (let failures = 1; ; failures++) {
       signal?.throwIfAborted();
-      const timeoutMs = Math.max(1, deadline - performance.now());
+      const timeoutMs = Math.max(1, Math.ceil(deadline - performance.now()));
       try {
         return await attempt({ timeoutMs, signal, headers });
       } catch (thrown) {
