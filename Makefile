@@ -65,7 +65,7 @@ compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C
 .PHONY: setup check test fmt protos protos-baseline generate
 setup: .venv/.installed-dev ## Install what development needs, too
 
-check: setup clients-check ## Check format, lint, types, import arrows and the contract
+check: setup clients-check web-check ## Check format, lint, types, import arrows and the contract
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy
@@ -194,11 +194,11 @@ web-test: web-check $(WEB)/dist/.built setup ## Play through the page in a real 
 
 web-picture: $(WEB)/dist/.built setup ## Make the picture of the table in README.md anew
 	$(with_node)
-	node $(WEB)/tests/browser/readme-picture.ts
+	cd $(WEB) && vitest run --project picture
 
 $(WEB)/dist/.built: $(TYPESCRIPT)/dist/.built $(shell find $(WEB)/src $(WEB)/public -type f) $(wildcard $(WEB)/*.json $(WEB)/*.ts $(WEB)/*.html)
 	$(with_node)
-	cd $(WEB) && vite build --logLevel warn
+	cd $(WEB) && vite build --logLevel error
 	touch dist/.built
 
 # ---- More tests ------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      { test: { name: "picture", include: ["tests/browser/*.picture.ts"], environment: "node", testTimeout: 120_000 } },
     ],
   },
 });

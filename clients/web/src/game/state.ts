@@ -139,8 +139,14 @@ function turnOf(state: TableState, view: View | undefined): readonly Move[] {
 
 function withTable(state: TableState, table: Table): TableState {
   if (state.table && table.revision < state.table.revision) return state;
+  const before = state.table?.awaitingConfirmation;
   const awaiting = table.awaitingConfirmation;
-  const score = awaiting?.score ? { dealNumber: awaiting.dealNumber, score: awaiting.score } : state.score;
+  let { score } = state;
+  if (awaiting?.score) score = { dealNumber: awaiting.dealNumber, score: awaiting.score };
+  else if (before?.dealNumber === score?.dealNumber && before?.confirmedSeats.includes(state.view?.seat ?? -1)) {
+    // The player has confirmed the score, and now the next deal has come.
+    score = undefined;
+  }
   return { ...state, table, score };
 }
 

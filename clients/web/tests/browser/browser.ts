@@ -155,7 +155,14 @@ export async function step(page: Page): Promise<Step> {
   if ((await hinter.getAttribute("aria-pressed")) !== "true") await hinter.click();
   const hint = page.locator(".hints button").first();
   if (await hint.count()) {
-    await hint.click();
+    // A hint of a moment ago may be gone: then there is another one in the next step.
+    if (
+      !(await hint.click({ timeout: 2000 }).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return undefined;
     const lay = page.locator(".actions .main:not(.discard):enabled").first();
     if (await lay.count()) {
       await act(page, () => lay.click());
