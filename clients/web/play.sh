@@ -17,7 +17,9 @@ set -m
 service=
 fleet=
 stop() {
-	trap - EXIT INT TERM
+	trap - EXIT
+	# A second Ctrl-C would leave one of them behind.
+	trap '' INT TERM
 	for process in $fleet $service; do
 		kill "$process" 2>/dev/null || true
 		wait "$process" 2>/dev/null || true
