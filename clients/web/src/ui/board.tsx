@@ -1,0 +1,403 @@
+/** The table while a match is played: what all see, the player's hand, and what can be done now. */
+
+import { type HandOrder, pickable, sortHand, wildPlace } from "@buraco/client";
+import { type Move, NextAction, Phase, type View } from "@buraco/client/messages";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { hints, laidCards, targetsOf, wildMoves } from "../game/choices";
+import type { TableState as State } from "../game/state";
+import type { TableSession } from "../net/session";
+import { CardFace } from "./card";
+import { Centre } from "./centre";
+import { useShared } from "./context";
+import { Dialog } from "./dialog";
+import { useDrag } from "./drag";
+import { Hand, type Held } from "./hand";
+import { Icon } from "./icon";
+import { Melds } from "./melds";
+import { PlayerPlate } from "./players";
+
+interface Props {
+  state: State;
+  session: TableSession;
+  view: View;
+  names: readonly string[];
+}
+
+export function Board({ state, session, view, names }: Props) {
+  const { texts, preferences, prefer, attempt, notify } = useShared();
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
+  const [own, setOwn] = useState<readonly string[]>();
+  const [choice, setChoice] = useState<readonly Move[]>();
+  const [hinting, setHinting] = useState(false);
+  const [busy, setBusy] = useState(false);
+
+  const seat = view.seat;
+  const ownSide = (seat ?? 0) % 2;
+  const moves = state.moves;
+  const may = (action: NextAction) => view.nextActions.includes(action);
+  const toMove = seat !== undefined && seat === view.seatToMove && view.ending === 0;
+  const held = useMemo(() => arranged(view, preferences.order, own), [view, preferences.order, own]);
+  const cardOf = useCallback((key: string) => held.find((there) => there.key === key)?.card ?? 0, [held]);
+
+  // What is no longer in the hand is no longer picked.
+  useEffect(() => {
+    const keys = new Set(held.map(({ key }) => key));
+    if ([...picked].some((key) => !keys.has(key))) setPicked(new Set([...picked].filter((key) => keys.has(key))));
+  }, [held]);
+  useEffect(() => setHinting(false), [view.turnNumber, view.phase]);
+
+  const pickedCards = useMemo(() => [...picked].map(cardOf).filter(Boolean), [picked, cardOf]);
+  const drawing = view.phase === Phase.DRAW;
+  const targets = useMemo(() => targetsOf(pickedCards, moves), [pickedCards, moves]);
+  const drawMove = moves.find((move) => move.move.case === "drawStock");
+  const takeMove = moves.find((move) => move.move.case === "takePile");
+  const movable = useMemo(() => wildMoves(moves), [moves]);
+  const useful = useMemo(() => {
+    if (!toMove || drawing || (picked.size === 0 && !hinting)) return undefined;
+    const laying = hinting && picked.size === 0 ? moves.filter((move) => move.move.case !== "discard") : moves;
+    return pickable(pickedCards, laying);
+  }, [toMove, drawing, picked, hinting, pickedCards, moves]);
+
+  const play = async (move: Move) => {
+    if (busy) return;
+    setBusy(true);
+    setChoice(undefined);
+    // What is picked while the service answers is for the next move.
+    setPicked(new Set());
+    if (!(await attempt(() => session.play(move, state.revision)))) setPicked(picked);
+    setBusy(false);
+  };
+  /** Play the one move that fits, or ask which. */
+  const decide = (fitting: readonly Move[]) => {
+    if (fitting.length === 1) void play(fitting[0]!);
+    else if (fitting.length > 1) setChoice(fitting);
+  };
+  const explain = (cards: number[], meld?: number) =>
+    attempt(async () => {
+      if (!toMove) return notify(texts.text("violation.NOT_YOUR_TURN"));
+      if (drawing) return notify(texts.text("violation.NOT_DRAWN"));
+      const violation = await session.whyNot(cards, meld);
+      notify(violation ? texts.violation(violation) : texts.t("board.notNow"));
+    });
+
+  const toggle = (key: string) => {
+    const next = new Set(picked);
+    if (!next.delete(key)) next.add(key);
+    setPicked(next);
+  };
+  const discard = (key: string) => {
+    const move = targetsOf([cardOf(key)], moves).discard;
+    if (move) void play(move);
+  };
+  const [drag, press] = useDrag({
+    grab: (key) => (picked.has(key) ? [...picked] : [key]),
+    drop: (keys, place) => {
+      const cards = keys.map(cardOf);
+      const [kind, at] = place.split(/:(.*)/);
+      const fitting = targetsOf(cards, moves);
+      if (kind === "hand" && at && !keys.includes(at)) {
+        setOwn(
+          movedBefore(
+            held.map(({ key }) => key),
+            keys,
+            at,
+          ),
+        );
+      } else if (kind === "new") {
+        if (fitting.lay.length > 0) decide(fitting.lay);
+        else void explain(cards);
+      } else if (kind === "meld") {
+        const onMeld = fitting.layOff.get(Number(at));
+        if (onMeld) decide(onMeld);
+        else void explain(cards, Number(at));
+      } else if (kind === "pile") {
+        if (fitting.discard) void play(fitting.discard);
+        else if (cards.length === 1) notify(texts.t(toMove ? "board.noDiscard" : "board.wait"));
+      }
+    },
+  });
+  const dragTargets = useMemo(
+    () => (drag ? targetsOf(drag.keys.map(cardOf), moves) : targets),
+    [drag?.keys, cardOf, moves, targets],
+  );
+
+  const changeOrder = () => {
+    const next = own ? preferences.order : ORDERS[(ORDERS.indexOf(preferences.order) + 1) % ORDERS.length]!;
+    setOwn(undefined);
+    prefer({ order: next });
+  };
+  const others = view.seats.length === 4 ? [1, 2, 3] : [1];
+  const around = seat === undefined ? view.seats : others.map((step) => view.seats[(seat + step) % view.seats.length]!);
+  const ownSeat = seat === undefined ? undefined : view.seats[seat];
+  const fresh = freshMeld(state);
+  const side = view.sides[ownSide]!;
+  const listed = useMemo(() => (hinting ? hints(moves) : []), [hinting, moves]);
+
+  return (
+    <div
+      data-revision={String(state.revision)}
+      class={`board seats-${view.seats.length} ${toMove ? "my-turn" : ""} ${drag ? "dragging" : ""}`}
+    >
+      <div class="felt">
+        <ul class="around" aria-label={texts.t("players")}>
+          {around.map((there) => (
+            <PlayerPlate
+              key={there.seat}
+              seat={there}
+              view={view}
+              viewAt={state.viewAt}
+              present={state.present}
+              partner={seat !== undefined && there.seat % 2 === ownSide}
+            />
+          ))}
+        </ul>
+        <Melds
+          melds={view.sides[1 - ownSide]?.melds ?? []}
+          label={seat === undefined ? names.filter((_, at) => at % 2 === 1).join(" & ") : texts.t("melds.theirs")}
+          own={false}
+          fresh={fresh?.side === 1 - ownSide ? fresh.index : undefined}
+        />
+        <Centre
+          view={view}
+          canDraw={toMove && drawing && Boolean(drawMove) && !busy}
+          canTake={toMove && drawing && Boolean(takeMove) && !busy}
+          canDiscard={Boolean(dragTargets.discard)}
+          over={drag?.over}
+          onDraw={() => drawMove && play(drawMove)}
+          onTake={() => takeMove && play(takeMove)}
+          onDiscard={() => targets.discard && play(targets.discard)}
+        />
+        <Melds
+          melds={side.melds}
+          label={seat === undefined ? names.filter((_, at) => at % 2 === 0).join(" & ") : texts.t("melds.ours")}
+          own={seat !== undefined}
+          places={new Set(dragTargets.layOff.keys())}
+          canLay={dragTargets.lay.length > 0}
+          movable={new Set(movable.keys())}
+          over={
+            drag?.over?.startsWith("meld:") && !dragTargets.layOff.has(Number(drag.over.slice(5))) ? "new" : drag?.over
+          }
+          fresh={fresh?.side === ownSide ? fresh.index : undefined}
+          onLayOff={(meld) => decide(targets.layOff.get(meld) ?? [])}
+          onLay={() => decide(targets.lay)}
+          onMoveWild={(meld) => decide(movable.get(meld) ?? [])}
+        />
+      </div>
+      <div class="tray">
+        <div class="news">
+          <p class={`now ${toMove ? "mine" : ""} ${hinting ? "said" : ""}`}>{nowText()}</p>
+          {hinting && (
+            <ul class="hints" aria-label={texts.t("hint")}>
+              {listed.map((move, index) => (
+                <li key={`${index} ${texts.move(move)}`}>
+                  <button type="button" onClick={() => setPicked(keysFor(laidCards(move), held))}>
+                    {texts.move(move)}
+                  </button>
+                </li>
+              ))}
+              {listed.length === 0 && <li class="hint">{texts.t("hint.none")}</li>}
+            </ul>
+          )}
+        </div>
+        {ownSeat && (
+          <>
+            <div class="tools">
+              <ul class="me">
+                <PlayerPlate seat={ownSeat} view={view} viewAt={state.viewAt} present={state.present} own />
+              </ul>
+              <button
+                type="button"
+                class="order"
+                onClick={changeOrder}
+                title={texts.t("order")}
+                aria-label={`${texts.t("order")}: ${texts.t(own ? "order.own" : `order.${preferences.order}`)}`}
+              >
+                <Icon name="sort" />
+                <span>{texts.t(own ? "order.own" : `order.${preferences.order}`)}</span>
+              </button>
+              <button
+                type="button"
+                disabled={!may(NextAction.UNDO) || busy}
+                onClick={() => attempt(() => session.undo(state.revision))}
+              >
+                {texts.t("undo")}
+              </button>
+              <button
+                type="button"
+                class="hinter"
+                disabled={!toMove || drawing}
+                aria-pressed={hinting}
+                onClick={() => setHinting(!hinting)}
+              >
+                {texts.t("hint")}
+              </button>
+              <span class="grow" />
+              <span class="actions">{actions()}</span>
+            </div>
+            <Hand
+              cards={held}
+              picked={picked}
+              useful={useful}
+              marked={view.mustMeld || view.lockedCard}
+              drag={drag}
+              onPick={toggle}
+              onPress={press}
+              onTwice={discard}
+            />
+          </>
+        )}
+      </div>
+      {drag && (
+        <div class="ghost" aria-hidden="true" style={{ transform: `translate(${drag.x}px, ${drag.y}px)` }}>
+          {drag.keys.map((key) => (
+            <span key={key}>
+              <CardFace card={cardOf(key)} />
+            </span>
+          ))}
+        </div>
+      )}
+      {choice && (
+        <Dialog title={texts.t("wild.title")} kind="choice" onClose={() => setChoice(undefined)}>
+          <div class="list">
+            {choice.map((move, index) => (
+              <button key={`${index} ${wildPosition(move)}`} type="button" onClick={() => play(move)}>
+                {texts.text(`wild_place.${wildPlace(move, side.melds) ?? "MIDDLE"}`)}
+                <small>{texts.t("wild.as", { rank: RANK_AT[wildPosition(move)] ?? "" })}</small>
+              </button>
+            ))}
+          </div>
+        </Dialog>
+      )}
+      <Happened state={state} names={names} view={view} />
+    </div>
+  );
+
+  function nowText(): string {
+    if (view.ending !== 0) return texts.text("phase.OVER");
+    const name = names[view.seatToMove] ?? "";
+    if (!toMove) return `${name} ${texts.text(`phase.${Phase[view.phase]}`)}`;
+    if (view.mustMeld) return texts.t("turn.mustMeld", { card: texts.cards([view.mustMeld]) });
+    if (drawing) return texts.t(may(NextAction.TAKE_PILE) ? "turn.drawOrTake" : "turn.draw");
+    if (side.openingRequired > 0) return texts.t("turn.opening", { points: side.openingRequired });
+    return texts.t("turn.meld");
+  }
+
+  function actions() {
+    if (!toMove) return null;
+    if (drawing) {
+      return (
+        <>
+          {takeMove && (
+            <button type="button" class="main" disabled={busy} onClick={() => play(takeMove)}>
+              {texts.text("move.take_pile")}
+            </button>
+          )}
+          {drawMove && (
+            <button type="button" class="main" disabled={busy} onClick={() => play(drawMove)}>
+              {texts.text("move.draw_stock")}
+            </button>
+          )}
+        </>
+      );
+    }
+    const places = [...targets.layOff];
+    return (
+      <>
+        {picked.size > 0 && (
+          <button type="button" class="quiet" onClick={() => setPicked(new Set())}>
+            {texts.t("unpick")}
+          </button>
+        )}
+        {places.slice(0, 2).map(([meld, fitting]) => (
+          <button key={meld} type="button" class="main" disabled={busy} onClick={() => decide(fitting)}>
+            {texts.t("board.layOff", { number: meld + 1 })}
+          </button>
+        ))}
+        {targets.lay.length > 0 && (
+          <button type="button" class="main" disabled={busy} onClick={() => decide(targets.lay)}>
+            {texts.t("board.lay")}
+          </button>
+        )}
+        {targets.discard && (
+          <button type="button" class="main discard" disabled={busy} onClick={() => play(targets.discard!)}>
+            {texts.t("board.discard")}
+          </button>
+        )}
+        {picked.size >= 3 && targets.lay.length === 0 && places.length === 0 && (
+          <button type="button" onClick={() => explain(pickedCards)}>
+            {texts.t("board.whyNot")}
+          </button>
+        )}
+      </>
+    );
+  }
+}
+
+/** Ranks at the places of a run: ace low, 2 to king, ace high. */
+const RANK_AT = ["", "A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K", "A"];
+
+/** Tell people who listen what happened. */
+function Happened({ state, names, view }: { state: State; names: readonly string[]; view: View }) {
+  const { texts } = useShared();
+  const from = useRef(state.events);
+  const news = state.log.filter(({ key }) => key >= from.current).map(({ event }) => texts.spoken.event(event, names));
+  useEffect(() => {
+    from.current = state.events;
+  }, [state.events]);
+  const own =
+    view.seat !== undefined && view.seat === view.seatToMove && view.phase === Phase.DRAW ? texts.t("turn.yours") : "";
+  const [spoken, setSpoken] = useState("");
+  const text = [...news, own].filter(Boolean).join(". ");
+  useEffect(() => {
+    if (news.length > 0) setSpoken(text);
+  }, [state.events]);
+  return (
+    <p class="said" aria-live="polite">
+      {spoken}
+    </p>
+  );
+}
+
+/** The orders that the button goes through. */
+const ORDERS: readonly HandOrder[] = ["suit", "rank", "melds"];
+
+/** Return the hand in the player's order, each card with a key of its own; new cards last in an order of one's own. */
+function arranged(view: View, order: HandOrder, own: readonly string[] | undefined): Held[] {
+  const copies = new Map<number, number>();
+  const cards = sortHand(view.hand, order, { sets: view.ruleSet?.sets ?? true }).map((card) => {
+    const copy = copies.get(card) ?? 0;
+    copies.set(card, copy + 1);
+    return { key: `${card}.${copy}`, card };
+  });
+  if (!own) return cards;
+  const place = (key: string) => (own.includes(key) ? own.indexOf(key) : own.length);
+  return cards.sort((a, b) => place(a.key) - place(b.key));
+}
+
+function movedBefore(all: readonly string[], moved: readonly string[], before: string): string[] {
+  const rest = all.filter((key) => !moved.includes(key));
+  const at = rest.indexOf(before) + (all.indexOf(moved[0]!) < all.indexOf(before) ? 1 : 0);
+  return [...rest.slice(0, at), ...moved, ...rest.slice(at)];
+}
+
+function keysFor(cards: readonly number[], held: readonly Held[]): Set<string> {
+  const keys = new Set<string>();
+  for (const card of cards) {
+    const found = held.find((there) => there.card === card && !keys.has(there.key));
+    if (found) keys.add(found.key);
+  }
+  return keys;
+}
+
+function wildPosition(move: Move): number {
+  return (
+    ("wildPosition" in (move.move.value ?? {}) && (move.move.value as { wildPosition?: number }).wildPosition) || 0
+  );
+}
+
+/** The meld that changed last, to be shown for a moment. */
+function freshMeld(state: State): { side: number; index: number } | undefined {
+  const event = state.last?.event;
+  if (event?.case !== "melded" && event?.case !== "laidOff" && event?.case !== "wildMoved") return undefined;
+  return { side: event.value.seat % 2, index: event.value.index };
+}
