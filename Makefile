@@ -15,6 +15,7 @@ AUDIT := .venv/audit
 MONITORING := .venv/monitoring
 
 GENERATED := clients/python/buraco
+WEB := clients/web
 PROTOS = $(sort $(wildcard protos/buraco/v1/*.proto))
 SERVICES = $(shell grep -l '^service ' $(PROTOS))
 BASELINE := tests/contract/buraco-v1.binpb
@@ -36,12 +37,15 @@ help: ## List the targets
 
 # ---- Use -------------------------------------------------------------------------------------------
 
-.PHONY: setup-runtime demo vectors protos-export go-client compiled
+.PHONY: setup-runtime demo play vectors protos-export go-client compiled
 setup-runtime: .venv/.installed ## Install what playing and serving need into .venv
 
 DEMO_ARGS ?= --bots greedy,random,greedy,random --rule-set buraco-plus-classic --target 2005 --seed demo
 demo: setup-runtime ## Serve in a process of its own, and watch four bots play a match
 	$(BIN)/buraco match $(DEMO_ARGS)
+
+play: setup-runtime $(WEB)/dist/.built ## Play in a browser: the page, a server and bots, until Ctrl-C (WEB_PORT=8080)
+	$(WEB)/play.sh
 
 vectors: setup ## Check a server by the language-neutral cases (VECTORS_ARGS='--server host:port')
 	$(BIN)/python -m tests.vectors $(VECTORS_ARGS)
@@ -67,7 +71,7 @@ compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C
 .PHONY: setup check test fmt protos protos-baseline generate
 setup: .venv/.installed-dev ## Install what development needs, too
 
-check: setup clients-check ## Check format, lint, types, import arrows and the contract
+check: setup clients-check web-check ## Check format, lint, types, import arrows and the contract
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy
@@ -82,6 +86,7 @@ check: setup clients-check ## Check format, lint, types, import arrows and the c
 
 test: check clients-test .venv/.installed-deploy ## Run make check, then all tests but the slow ones (TEST_ARGS=…)
 	$(BIN)/pytest -n 2 $(TEST_ARGS)
+	$(MAKE) web-test
 
 fmt: setup ## Format code and protos, apply the safe lint fixes
 	$(BIN)/ruff check --fix-only --quiet
@@ -172,6 +177,36 @@ $(TYPESCRIPT)/dist/.built: $(TYPESCRIPT)/src/generated/.made $(wildcard $(TYPESC
 	cd $(TYPESCRIPT) && tsc --project tsconfig.build.json
 	touch dist/.built
 
+# ---- The table in a browser -------------------------------------------------------------------------
+
+# Chromium of npm is for Linux on x86_64; CHROMIUM=/path/to/chromium takes another one.
+WEB_CAN_TEST = [ -n "$${CHROMIUM:-}" ] || [ "$$(uname -sm)" = "Linux x86_64" ]
+.PHONY: web-build web-check web-test web-picture
+web-build: $(WEB)/dist/.built ## Build the page clients/web into its dist/
+
+web-check: $(TYPESCRIPT)/dist/.built ## Check types of the page, and test its parts without a browser
+	$(with_node)
+	cd $(WEB)
+	tsc --noEmit
+	vitest run --project unit
+
+web-test: web-check $(WEB)/dist/.built setup ## Play through the page in a real Chromium, where there is one (WEB_TEST_ARGS=…)
+	$(with_node)
+	if $(WEB_CAN_TEST); then
+		cd $(WEB) && vitest run --project browser $(WEB_TEST_ARGS)
+	else
+		echo "No Chromium for this machine: the page was not tested in a browser. Name one by CHROMIUM=…"
+	fi
+
+web-picture: $(WEB)/dist/.built setup ## Make the picture of the table in README.md anew
+	$(with_node)
+	cd $(WEB) && vitest run --project picture
+
+$(WEB)/dist/.built: $(TYPESCRIPT)/dist/.built $(shell find $(WEB)/src $(WEB)/public -type f) $(wildcard $(WEB)/*.json $(WEB)/*.ts $(WEB)/*.html)
+	$(with_node)
+	cd $(WEB) && vite build --logLevel error
+	touch dist/.built
+
 # ---- More tests ------------------------------------------------------------------------------------
 
 .PHONY: test-slow test-busy compiled-test deploy-test image-test monitoring-test
@@ -252,7 +287,7 @@ audit: $(AUDIT)/.installed ## Ask for known vulnerabilities of everything the lo
 	done
 
 clean: ## Remove caches and build products, but not .venv
-	rm -rf clients/typescript/{dist,src/generated}
+	rm -rf clients/typescript/{dist,src/generated} $(WEB)/{dist,artefacts}
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache
 	find service clients bots tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,0 +1,200 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  act,
+  barriers,
+  createTable,
+  openPage,
+  picture,
+  playToEnd,
+  startBrowser,
+  step,
+  waitForMatch,
+  waitForTurn,
+} from "./browser";
+import { Server } from "./server";
+
+const FIRST_PICTURE_MS = 1000;
+const MEMORY_GROWTH = 1.35;
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  server = await Server.start();
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+test("the first picture is there within a second", async () => {
+  const page = await openPage(browser, server.address);
+  await page.waitForSelector(".lobby .start");
+  const times: number[] = [];
+  // The first visit warms up the browser itself; the page is not cached for the others.
+  for (let visit = 0; visit < 3; visit++) {
+    const fresh = await openPage(browser, server.address);
+    times.push(
+      await fresh.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Number.NaN),
+    );
+    await fresh.context().close();
+  }
+  console.log(`first picture after ${times.map(Math.round).join(", ")} ms`);
+  expect(Math.min(...times)).toBeLessThan(FIRST_PICTURE_MS);
+  await page.context().close();
+});
+
+test("the page may load nothing but its own files, and run no script from a text", async () => {
+  const answer = await fetch(server.address);
+  const html = await answer.text();
+  const policy = /http-equiv="Content-Security-Policy"\s+content="([^"]+)"/.exec(html)?.[1] ?? "";
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toContain("unsafe");
+  const page = await openPage(browser, server.address);
+  const blocked = await page.evaluate(async () => {
+    const asked = await fetch("http://127.0.0.1:9/").then(
+      () => "answered",
+      () => "refused",
+    );
+    const script = document.createElement("script");
+    script.textContent = "globalThis.ran = true";
+    document.body.append(script);
+    return [asked, "ran" in globalThis];
+  });
+  expect(blocked).toEqual(["refused", false]);
+  await page.context().close();
+});
+
+test.each([
+  ["en", "Play now"],
+  ["it", "Gioca subito"],
+  ["pt", "Jogar agora"],
+  ["es", "Jugar ya"],
+])("a browser in %s gets its language", async (language, text) => {
+  const page = await openPage(browser, server.address, { language });
+  expect(await page.locator(".start .main").textContent()).toBe(text);
+  expect(await page.getAttribute("html", "lang")).toBe(language);
+  await page.context().close();
+});
+
+test("language, look and colours are chosen in the settings, and kept", async () => {
+  const page = await openPage(browser, server.address);
+  await page.click('button[aria-label="Settings"]');
+  await page.locator(".settings select").nth(0).selectOption("it");
+  await page.locator(".settings select").nth(1).selectOption("dark");
+  await page.locator(".settings input").check();
+  expect(await barriers(page)).toEqual([]);
+  await page.reload();
+  await page.waitForSelector(".lobby");
+  expect(await page.getAttribute("html", "lang")).toBe("it");
+  expect(await page.getAttribute("html", "data-theme")).toBe("dark");
+  expect(await page.getAttribute("html", "class")).toBe("four-colours");
+  await page.context().close();
+});
+
+test("a whole turn can be played by the keyboard alone", async () => {
+  const page = await openPage(browser, server.address, { name: "Ada" });
+  await createTable(page, { Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 });
+  await waitForMatch(page);
+  await waitForTurn(page);
+  const press = async (where: string) => {
+    for (let tab = 0; tab < 60; tab++) {
+      await page.keyboard.press("Tab");
+      if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, where)) return;
+    }
+    throw new Error(`${where} cannot be reached by Tab`);
+  };
+  await press(".stock");
+  await act(page, () => page.keyboard.press("Enter"));
+  await press(".held");
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("Space");
+  expect(await page.locator('.held[aria-pressed="true"]').count()).toBe(1);
+  await page.keyboard.press("Space");
+  expect(await page.locator('.held[aria-pressed="true"]').count()).toBe(0);
+  for (let tries = 0; tries < 12 && !(await page.locator(".actions .discard").count()); tries++) {
+    if (await page.locator('.held[aria-pressed="true"]').count()) await page.keyboard.press("Space");
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.press("Space");
+  }
+  await page.keyboard.press("Shift+Tab");
+  expect(await page.evaluate(() => document.activeElement?.matches(".actions .discard"))).toBe(true);
+  await act(page, () => page.keyboard.press("Enter"));
+  await page.context().close();
+});
+
+test("a score is confirmed line by line, and the shuffle of its deal checked in the browser", async () => {
+  const page = await openPage(browser, server.address, { name: "Ada" });
+  await createTable(page, { Target: 1005, "Time for a turn": 0, "Time to confirm a score": 15 });
+  await waitForMatch(page);
+  while (!(await page.locator("dialog.score").count())) if (!(await step(page))) await page.waitForTimeout(60);
+  expect(await page.locator("dialog.score .sheet").count()).toBe(2);
+  for (const sheet of await page.locator("dialog.score .sheet").all()) {
+    const lines = (await sheet.locator("tbody td").allTextContents()).map((text) => Number(text.replace("−", "-")));
+    const total = await sheet.locator("tfoot td").first().textContent();
+    expect(lines.reduce((sum, points) => sum + points, 0)).toBe(Number(total?.replace("−", "-")));
+  }
+  expect(await barriers(page)).toEqual([]);
+  await picture(page, "score-wide-light");
+  await page.click("dialog.score .main");
+  await page.waitForSelector("dialog.score .main:disabled, dialog.score", { state: "attached" });
+  await page.waitForSelector("dialog.score", { state: "detached", timeout: 30_000 });
+  await page.click('.bar button[aria-label="Menu"]');
+  await page.click('dialog.menu button:has-text("Deals so far")');
+  await page.click(".deal > summary");
+  await page.click('.deal button:has-text("Check the shuffle")');
+  await page.waitForSelector(".fair .good");
+  expect(await page.locator(".fair").textContent()).toContain("Compared with what this page saw");
+  await picture(page, "fair-deal-wide-light");
+  await page.context().close();
+});
+
+test("memory stays level over a long match that is watched", async () => {
+  const page = await openPage(browser, server.address, { name: "Ada" });
+  const created = (await server.call("CreateTable", {
+    ruleSetId: "buraco-plus-classic",
+    seats: 4,
+    targetScore: 3005,
+    requestId: crypto.randomUUID(),
+  })) as { table: { id: string } };
+  await page.evaluate((hash) => {
+    location.hash = hash;
+  }, `#/table/${created.table.id}`);
+  await page.waitForSelector(".board");
+  const debug = await page.context().newCDPSession(page);
+  const memory = async () => {
+    await debug.send("HeapProfiler.collectGarbage");
+    return (await debug.send("Runtime.getHeapUsage")).usedSize;
+  };
+  await page.waitForFunction(() => document.querySelectorAll(".log li").length >= 150, undefined, { timeout: 60_000 });
+  const early = await memory();
+  await page.waitForSelector("dialog.result, dialog.score", { timeout: 200_000 });
+  await page.waitForSelector(".facts :text('Target')");
+  for (;;) {
+    const close = page.locator("dialog.score .main");
+    if (await close.count()) await close.click({ timeout: 1000 }).catch(() => undefined);
+    if (await page.locator("dialog.result").count()) break;
+    await page.waitForTimeout(100);
+  }
+  const late = await memory();
+  console.log(`memory ${(early / 1e6).toFixed(1)} MB after 150 lines, ${(late / 1e6).toFixed(1)} MB at the end`);
+  expect(late / early).toBeLessThan(MEMORY_GROWTH);
+  expect(page.complaints).toEqual([]);
+  await page.context().close();
+});
+
+test("the score of a match is the same for the people who played it and for one who comes later", async () => {
+  const page = await openPage(browser, server.address, { name: "Ada" });
+  const id = await createTable(page, { Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 });
+  await waitForMatch(page);
+  await playToEnd([page]);
+  const later = await openPage(browser, `${server.address}#/table/${id}`);
+  await later.waitForSelector("dialog.result");
+  expect(await later.locator(".final dd").allTextContents()).toEqual(await page.locator(".final dd").allTextContents());
+  await later.context().close();
+  await page.context().close();
+});
