@@ -226,7 +226,11 @@ STORE: Final = (
     Panel(
         "Watchers",
         "Streams that watch or play a table, and the subscriptions to the store behind them.",
-        {"streams": f"sum(buraco_watches{{{_JOB}}})", "subscriptions": f"sum(buraco_store_watchers{{{_JOB}}})"},
+        {
+            "streams": f"sum(buraco_watches{{{_JOB}}})",
+            "subscriptions": f"sum(buraco_store_watchers{{{_JOB}}})",
+            "players seen": f"sum(buraco_present_seats{{{_JOB}}})",
+        },
     ),
     Panel(
         "Tables",

@@ -178,9 +178,17 @@ export async function discardSomething(page: Page): Promise<boolean> {
   if (await unpick.count()) await unpick.click();
   const cards = page.locator(".held");
   for (let at = (await cards.count()) - 1; at >= 0; at--) {
-    // Of a hand that has changed meanwhile, the last card may be gone.
-    if (at >= (await cards.count())) continue;
-    await cards.nth(at).focus();
+    // A move that was on its way may have changed the hand, or ended the deal.
+    if (
+      !(await cards
+        .nth(at)
+        .focus({ timeout: 1000 })
+        .then(
+          () => true,
+          () => false,
+        ))
+    )
+      return false;
     await page.keyboard.press("Enter");
     const discard = page.locator(".actions .discard:enabled");
     if (await discard.count()) {

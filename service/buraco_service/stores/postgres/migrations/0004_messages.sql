@@ -1,5 +1,5 @@
 -- oldest program: 1
--- Messages beside the tables, and `append_message_1`, which writes them.
+-- Messages beside the tables, and `append_message_1`, which writes them; `grant_like_1`, for new tables.
 
 -- Without an index of requests or senders: of a table there are 200 messages at most.
 CREATE TABLE buraco.messages (
@@ -12,8 +12,9 @@ CREATE TABLE buraco.messages (
     PRIMARY KEY (number, message)
 );
 
--- Who may write logs may write messages, without another GRANT.
-DO $$
+CREATE FUNCTION buraco.grant_like_1(fresh regclass, known regclass) RETURNS void
+-- Whoever may read or write one table may do so with another: programs that run meanwhile need no GRANT.
+LANGUAGE plpgsql AS $$
 DECLARE
     given record;
 BEGIN
@@ -21,12 +22,14 @@ BEGIN
         SELECT acl.privilege_type AS privilege,
             CASE acl.grantee WHEN 0 THEN 'PUBLIC' ELSE acl.grantee::regrole::text END AS grantee
         FROM pg_class, aclexplode(relacl) AS acl
-        WHERE oid = 'buraco.log'::regclass AND acl.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+        WHERE oid = known AND acl.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+            AND acl.grantee <> relowner
     LOOP
-        EXECUTE 'GRANT ' || given.privilege || ' ON buraco.messages TO ' || given.grantee;
+        EXECUTE format('GRANT %s ON %s TO %s', given.privilege, fresh, given.grantee);
     END LOOP;
 END
 $$;
+SELECT buraco.grant_like_1('buraco.messages', 'buraco.log');
 
 -- Older programs remove messages with their tables, too.
 DO $$

@@ -9,6 +9,7 @@ CREATE TABLE buraco.presence (
     PRIMARY KEY (number, seat)
 ) WITH (fillfactor = 50);
 CREATE INDEX presence_by_absence ON buraco.presence (absent_at) WHERE absent_at IS NOT NULL;
+SELECT buraco.grant_like_1('buraco.presence', 'buraco.log');
 
 -- Older programs remove tables by the same function.
 DO $$

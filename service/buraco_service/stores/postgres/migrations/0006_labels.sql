@@ -9,23 +9,7 @@ CREATE TABLE buraco.labels (
     PRIMARY KEY (label, table_id)
 );
 CREATE INDEX labels_of_table ON buraco.labels (number);
-
--- Whoever may write tables may write their labels.
-DO $$
-DECLARE
-    given record;
-BEGIN
-    FOR given IN
-        SELECT DISTINCT CASE acl.grantee WHEN 0 THEN 'PUBLIC' ELSE acl.grantee::regrole::text END AS who,
-            acl.privilege_type AS what
-        FROM pg_class, aclexplode(relacl) AS acl
-        WHERE oid = 'buraco.requests'::regclass AND acl.grantee <> relowner
-            AND acl.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
-    LOOP
-        EXECUTE format('GRANT %s ON buraco.labels TO %s', given.what, given.who);
-    END LOOP;
-END
-$$;
+SELECT buraco.grant_like_1('buraco.labels', 'buraco.log');
 
 -- A trigger, because older programs remove tables, too.
 CREATE FUNCTION buraco.remove_labels_1() RETURNS trigger LANGUAGE plpgsql AS $$
