@@ -8,7 +8,7 @@ import pytest
 
 from buraco.v1 import table_pb2
 from buraco_bots.local_server import local_server
-from buraco_client import BuracoClient, PlayerTokenRejected, TableRefused, TokenRejected
+from buraco_client import BuracoClient, NotCreator, NotInvited, PlayerTokenRejected, TableRefused, TokenRejected
 from tests.client.conftest import PATIENCE
 
 if TYPE_CHECKING:
@@ -75,3 +75,29 @@ async def test_wrong_player_token(client: BuracoClient) -> None:
     await client.join_table(table.id, player_token=guest)
     with pytest.raises(TokenRejected):
         await client.restore_seat(table.id, 0, guest).get_view()
+
+
+async def test_invitation_and_removal(client: BuracoClient) -> None:
+    """Who has the code joins, the creator removes, and others may do neither."""
+    ana, bo = [(await client.sign_in_as_guest(name)).player_token for name in ("Ana", "Bo")]
+    table, code = await client.create_invitation_table("burraco", 2, player_token=ana)
+    with pytest.raises(NotInvited):
+        await client.join_table(table.id, player_token=bo)
+    seat = await client.join_table(table.id, player_token=bo, invitation_code=code)
+    with pytest.raises(NotCreator):
+        await client.remove_player(table.id, seat.seat, player_token=bo)
+    assert not (await client.remove_player(table.id, seat.seat, player_token=ana)).seats[0].player_name
+    with pytest.raises(NotInvited):
+        await client.join_table(table.id, player_token=bo, invitation_code=code)
+    wanted = client.list_tables(access=table_pb2.TABLE_ACCESS_INVITATION, free_seats=2, updated_after=0.0)
+    assert table.id in [listed.id async for listed in wanted]
+
+
+async def test_quick_join(client: BuracoClient) -> None:
+    """Two players who ask for the same meet at one table, and play."""
+    ana, bo = [(await client.sign_in_as_guest(name)).player_token for name in ("Ana", "Bo")]
+    first = await client.quick_join("burraco", 2, target_score=0, stake=77, player_token=ana)
+    second = await client.quick_join("burraco", 2, target_score=0, stake=77, player_token=bo)
+    assert (first.table_id, first.seat, second.seat) == (second.table_id, 0, 1)
+    assert len((await first.get_view()).view.hand) == 11
+    assert [table.id async for table in client.list_tables(min_stake=77, max_stake=77)] == [first.table_id]

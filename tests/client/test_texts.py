@@ -90,6 +90,7 @@ EVENTS = {
     "aborted": (event_pb2.Aborted(seat=0), "Ada aborted the match"),
     "seat_changed": (event_pb2.SeatChanged(seat=0, player_name="Dora"), "Dora sat down"),
     "seat_changed.left": (event_pb2.SeatChanged(seat=1), "Blaise left the table"),
+    "seat_changed.removed": (event_pb2.SeatChanged(seat=1, removed=True), "Blaise was removed from the table"),
     "turn_timed_out": (event_pb2.TurnTimedOut(seat=1), "Blaise ran out of time"),
     "turn_timed_out.absent": (
         event_pb2.TurnTimedOut(seat=1, absent=True),

@@ -84,9 +84,9 @@ class RuleBroken(BuracoError):
 
 
 class TableRefused(BuracoError):
-    """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, BOT_SEAT, NO_BOT_WANTED, ALREADY_SEATED,
-    TABLE_NOT_PLAYING, TABLE_FINISHED, TABLE_NOT_FINISHED, TOO_MANY_REVERSALS, ALREADY_OFFERED, NO_OFFER,
-    TOO_LATE_TO_ABORT, AWAITING_CONFIRMATION, SCORE_NOT_SHOWN, CHAT_OFF, PHRASES_ONLY or NO_PARTNER.
+    """The table does not allow this now: TABLE_FULL, SEAT_TAKEN, SEAT_FREE, BOT_SEAT, NO_BOT_WANTED, ALREADY_SEATED,
+    TABLE_NOT_WAITING, TABLE_NOT_PLAYING, TABLE_FINISHED, TABLE_NOT_FINISHED, TOO_MANY_REVERSALS, ALREADY_OFFERED,
+    NO_OFFER, TOO_LATE_TO_ABORT, AWAITING_CONFIRMATION, SCORE_NOT_SHOWN, CHAT_OFF, PHRASES_ONLY or NO_PARTNER.
     """
 
 
@@ -132,6 +132,14 @@ class SeatNotYours(BuracoError):
     """
 
 
+class NotInvited(BuracoError):
+    """The table is not open to the player: INVITATION_REQUIRED, INVITATION_WRONG or NOT_INVITED."""
+
+
+class NotCreator(BuracoError):
+    """Only who created the table may do this."""
+
+
 class LimitReached(BuracoError):
     """A limit of the service is reached; repeat the call after `retry_after` seconds (None: no time is known)."""
 
@@ -154,6 +162,8 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "BOT_SEAT": TableRefused,
     "NO_BOT_WANTED": TableRefused,
     "ALREADY_SEATED": TableRefused,
+    "SEAT_FREE": TableRefused,
+    "TABLE_NOT_WAITING": TableRefused,
     "TABLE_NOT_PLAYING": TableRefused,
     "TOO_MANY_REVERSALS": TableRefused,
     "TABLE_FINISHED": TableRefused,
@@ -182,6 +192,10 @@ _BY_REASON: Final[dict[str, type[BuracoError]]] = {
     "API_KEY_INVALID": ApiKeyRejected,
     "SEAT_NOT_YOURS": SeatNotYours,
     "SPECTATORS_NOT_ALLOWED": SeatNotYours,
+    "INVITATION_REQUIRED": NotInvited,
+    "INVITATION_WRONG": NotInvited,
+    "NOT_INVITED": NotInvited,
+    "NOT_CREATOR": NotCreator,
     "LIMIT_REACHED": LimitReached,
     "STORE_UNAVAILABLE": Unavailable,
     "TABLE_TOO_NEW": Unavailable,

@@ -19,7 +19,8 @@ Rules = str | rule_set_pb2.RuleSet
 def set_rules(
     request: rules_service_pb2.DealRequest
     | rules_service_pb2.ArrangeMeldRequest
-    | table_service_pb2.CreateTableRequest,
+    | table_service_pb2.CreateTableRequest
+    | table_service_pb2.QuickJoinRequest,
     rules: Rules,
 ) -> None:
     """Set the rules in a request: the id, or a copy of the rule set.

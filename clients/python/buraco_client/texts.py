@@ -198,7 +198,7 @@ _VARIANTS: Final[dict[str, Callable[[Any], str]]] = {
     "pot_taken": lambda taken: "in_flight" if taken.in_flight else "",
     "deal_ended": lambda ended: _names(deal_pb2.Ending, ended.ending)[1],
     "match_ended": _match_variant,
-    "seat_changed": lambda changed: "" if changed.player_name else "left",
+    "seat_changed": lambda changed: "" if changed.player_name else "removed" if changed.removed else "left",
     "turn_timed_out": lambda timed_out: "absent" if timed_out.absent else "",
     "resigned": lambda resigned: "pending" if resigned.pending else "",
 }

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable
-from typing import Final, NamedTuple, Self
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, Self, TypeAlias
 
 import grpc
 
@@ -20,6 +20,8 @@ MIN_API_SECRET_BYTES: Final = 16
 _MAX_SECRET_BYTES: Final = 1024
 _KEYED_SERVICE: Final = "/buraco.v1.RulesService/"
 _OPENING_METHODS: Final = frozenset({"/buraco.v1.TableService/CreateTable", "/buraco.v1.TableService/QuickJoin"})
+
+Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
 
 class ApiKeyMissing(ApiError):
@@ -51,12 +53,15 @@ class ApiKey(NamedTuple):
 
 
 class ApiKeys:
-    """The keys of one server. Without any, everybody may do everything, and keys that are sent are ignored."""
+    """The keys of one server. Without any, everybody may do everything, and keys that are sent are ignored.
 
-    def __init__(self, keys: Iterable[ApiKey] = (), *, players_open_tables: bool = False) -> None:
-        """`players_open_tables`: a bearer stands in place of a key where tables are created; it is verified later."""
+    `is_player` returns whether a call with this metadata is a player's, who may create tables without a key; it may
+    raise ApiError. None: no player may.
+    """
+
+    def __init__(self, keys: Iterable[ApiKey] = (), is_player: Callable[[Metadata], bool] | None = None) -> None:
         self._keys = tuple(keys)
-        self._players_open_tables = players_open_tables
+        self._is_player = is_player
 
     def replace(self, keys: Iterable[ApiKey]) -> None:
         """Use these keys from the next call on. Raise ValueError for none: a server with keys must not become open."""
@@ -70,7 +75,7 @@ class ApiKeys:
         """Return True if there are keys."""
         return bool(self._keys)
 
-    def admit(self, path: str, metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
+    def admit(self, path: str, metadata: Metadata) -> str | None:
         """Return the name of the key of a call of this path; None if it has none and needs none, or there are no keys.
 
         Raise ApiKeyMissing if it needs one; ApiKeyInvalid, even if it needs none, for an unknown key or several.
@@ -79,10 +84,9 @@ class ApiKeys:
             return None
         sent = [value for key, value in metadata if key == API_KEY_HEADER]
         if not sent:
-            if path in _OPENING_METHODS:
-                if not self._players_open_tables or not any([key == "authorization" for key, _ in metadata]):
-                    raise ApiKeyMissing
-            elif path.startswith(_KEYED_SERVICE):
+            if path.startswith(_KEYED_SERVICE):
+                raise ApiKeyMissing
+            if path in _OPENING_METHODS and (self._is_player is None or not self._is_player(metadata)):
                 raise ApiKeyMissing
             return None
         name = self._name_of(sent[0]) if len(sent) == 1 else None

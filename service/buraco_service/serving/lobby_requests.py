@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 from typing import Final, NamedTuple
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from buraco.v1 import table_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_rules import SEED_BYTES, RuleSet
@@ -27,6 +25,8 @@ MAX_SEATS: Final = 4
 MAX_RULE_SET_ID: Final = 64
 MAX_CODE: Final = 64
 """Characters, hyphens and blanks left out."""
+_END_OF_TIME: Final = 253_402_300_800
+"""The end of the year 9999, as of a Timestamp, in seconds since the epoch."""
 
 
 class Opening(NamedTuple):
@@ -85,6 +85,13 @@ def read_wanted(request: pb.ListTablesRequest, player: Player | None, problems: 
     id_fits = len(request.rule_set_id) <= MAX_RULE_SET_ID
     problems.check("rule_set_id", id_fits, f"at most {MAX_RULE_SET_ID} characters")
     problems.check("free_seats", request.free_seats <= MAX_SEATS, f"at most {MAX_SEATS}")
+    problems.check("min_stake", request.min_stake <= MAX_STAKE, f"at most {MAX_STAKE}")
+    if request.HasField("max_stake"):
+        holds = request.min_stake <= request.max_stake <= MAX_STAKE
+        problems.check("max_stake", holds, f"min_stake to {MAX_STAKE}")
+    after = request.updated_after
+    is_time = 0 <= after.seconds < _END_OF_TIME and 0 <= after.nanos < 10**9
+    problems.check("updated_after", is_time, "a time from 1970 to 9999")
     labels = []
     if request.bot_level:
         labels.append(bot_label(read_level("bot_level", request.bot_level, problems)))
@@ -99,7 +106,7 @@ def read_wanted(request: pb.ListTablesRequest, player: Player | None, problems: 
         access=TableAccess(int(request.access)) if request.access and access_known else None,
         min_stake=request.min_stake,
         max_stake=request.max_stake if request.HasField("max_stake") else None,
-        updated_after=_seconds(request.updated_after) if request.HasField("updated_after") else None,
+        updated_after=after.seconds + after.nanos / 1e9 if request.HasField("updated_after") else None,
         labels=tuple(labels),
     )
 
@@ -133,7 +140,3 @@ def read_code(sent: str, problems: RequestProblems) -> str:
 def check_entropy(entropy: bytes, problems: RequestProblems) -> None:
     """Add a problem for randomness that is too long."""
     problems.check("entropy", len(entropy) <= MAX_ENTROPY_BYTES, f"at most {MAX_ENTROPY_BYTES} bytes")
-
-
-def _seconds(time: Timestamp) -> float:
-    return time.seconds + time.nanos / 1e9

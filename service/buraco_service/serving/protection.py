@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from buraco_service.access import file_watch, seat_tokens
-from buraco_service.access.api_keys import ApiKeys
+from buraco_service.access.api_keys import ApiKeys, Metadata
 from buraco_service.access.file_watch import WatchedFiles
 from buraco_service.access.player_keys import read_player_keys
 from buraco_service.access.player_tokens import PlayerTokens
@@ -34,7 +35,7 @@ class Protection:
             guests=settings.guests,
             guest_ttl=settings.guest_token_ttl,
         )
-        self.api_keys = ApiKeys(settings.api_keys, players_open_tables=settings.player_tables > 0)
+        self.api_keys = ApiKeys(settings.api_keys, self._is_player if settings.player_tables else None)
         self.tls: ServerTls | None = None
         self._interval = settings.reload_interval
         self._watched: list[WatchedFiles] = []
@@ -49,6 +50,9 @@ class Protection:
     async def watch_files(self) -> None:
         """Reload files when they change, until cancelled; return at once if there are none."""
         await file_watch.watch(self._watched, self._interval)
+
+    def _is_player(self, metadata: Metadata) -> bool:
+        return self.players.read_bearer(metadata, time.time()) is not None
 
     def _watch(self, what: str, path: Path | None, parse: Callable[[Path], _T], use: Callable[[_T], None]) -> None:
         if path is not None:

@@ -14,6 +14,7 @@ _FINGERPRINT_BYTES: Final = 16
 _HEAD_BYTES: Final = len(_BOUND) + _FINGERPRINT_BYTES
 _TABLE_ID: Final = b"buraco.v1 table "
 _QUICK_JOIN_ID: Final = b"buraco.v1 quick join "
+_QUICK_TABLE_ID: Final = b"buraco.v1 quick table "
 _REMATCH_ID: Final = b"buraco.v1 rematch "
 _REMATCH_TOKEN: Final = b"buraco.v1 rematch token "
 
@@ -64,9 +65,14 @@ def derive_table_id(request_id: str) -> str:
     return _derive_id(_TABLE_ID, request_id)
 
 
-def derive_quick_join_table_id(request_id: str) -> str:
-    """Return the id of the table that a QuickJoin creates if no other fits."""
+def derive_quick_join_id(request_id: str) -> str:
+    """Return the id under which the table that a QuickJoin has chosen is stored."""
     return _derive_id(_QUICK_JOIN_ID, request_id)
+
+
+def derive_quick_table_id(*content: bytes) -> str:
+    """Return the id of a table that a QuickJoin creates: the same one for all who want the same content."""
+    return _derive_id(_QUICK_TABLE_ID, b"".join([_PART.value(part) for part in content]).hex())
 
 
 def derive_rematch_id(table_id: str) -> str:

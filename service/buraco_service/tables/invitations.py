@@ -7,6 +7,7 @@ from typing import Final
 from buraco_rules import Problem
 from buraco_service import errors
 from buraco_service.tables.changes import Change, SeatChanged, leave
+from buraco_service.tables.creators import creator_player_id
 from buraco_service.tables.state import TableAccess, TableState, TableValue
 
 CODE_LENGTH: Final = 16
@@ -53,7 +54,7 @@ def check_invited(table: TableValue, player_id: str, code: str) -> None:
 
 
 def remove_player(table: TableValue, seat: int, creator: str, now: float) -> Change:
-    """Free a seat of a table that waits for players, for its creator.
+    """Free a seat of a table that waits for players, for its creator, who may come back alone of those removed.
 
     Raise NOT_CREATOR, TABLE_NOT_WAITING, INVALID_ARGUMENT for a seat that the table does not have, or SEAT_FREE.
     """
@@ -68,7 +69,7 @@ def remove_player(table: TableValue, seat: int, creator: str, now: float) -> Cha
         raise errors.failed_precondition("SEAT_FREE", "nobody has the seat", {"seat": str(seat)})
     change = leave(table, seat, now)
     known = table.removed_player_ids
-    if removed.player_id:
+    if removed.player_id and removed.player_id != creator_player_id(creator):
         known = (*known, removed.player_id)[-MAX_REMOVED:]
     after = change.table._replace(removed_player_ids=known)
     return change._replace(table=after, events=[SeatChanged(seat, "", removed=True), *change.events[1:]])

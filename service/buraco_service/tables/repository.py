@@ -27,6 +27,7 @@ from buraco_service.tables import earlier
 from buraco_service.tables.changes import Change, verify_player_or_substitute
 from buraco_service.tables.counting import count_change
 from buraco_service.tables.entries import Entry, make_entry, parse_entry, serialise_entry
+from buraco_service.tables.finding import is_table
 from buraco_service.tables.idempotency import Request
 from buraco_service.tables.labels import changed_labels, labels_of
 from buraco_service.tables.recent import RecentTables
@@ -285,6 +286,8 @@ class TableRepository:
 
     async def _read(self, table_id: str) -> TableValue:
         stored = await self.store.load(table_id)
+        if not is_table(stored):
+            raise TableNotFound(table_id)
         table = parse_table(stored.state, stored.revision)
         self._recent.put(table, len(stored.state))
         return table

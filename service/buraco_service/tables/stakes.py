@@ -88,6 +88,12 @@ def reserve(table: TableValue, account_id: str, key: str, now: float) -> Change 
     return _with_stakes(table, stakes._replace(reserved=(*kept, reserved)), now)
 
 
+def reserve_or_keep(table: TableValue, account_id: str, key: str, now: float) -> Change:
+    """Reserve a hold as `reserve` does, or change nothing but the revision where it need not. A stake is needed."""
+    assert table.stakes is not None, "or no stake would be needed"
+    return reserve(table, account_id, key, now) or _with_stakes(table, table.stakes, now)
+
+
 def take_reserved(change: Change, hold: StakeHold, credit: int) -> Change:
     """Return a join with a hold, which is reserved, at the seat that is taken."""
     after, stakes = change.table, change.table.stakes

@@ -95,6 +95,57 @@ class Staking:
                 raise
         raise errors.stale_revision((await self._repository.get(table_id)).revision)
 
+    async def join_at(
+        self,
+        table_id: str,
+        revision: int,
+        account_id: str,
+        request: Request,
+        decide: Callable[[TableValue], Change],
+        answer: Callable[[Change, Entry], bytes],
+    ) -> Accepted:
+        """Commit a join as `join` does, but at one revision of the table or not at all.
+
+        Where the table asks for a stake, that is reserved at the revision, and the seat is taken while the reservation
+        is there. So once this has raised REVISION_STALE, or what `decide` raises at a later revision, the request takes
+        no seat of the table any more, whoever still carries it out.
+        """
+        held: tuple[StakeHold, int] | None = None
+
+        def decide_at(table: TableValue) -> Change:
+            change = decide(table)
+            if not stakes.needs_stake(table):
+                _check_revision(table, revision)
+                return change
+            if held is None:
+                raise _StakeNeeded(table.stake)
+            if not stakes.is_reserved(table, held[0]):
+                raise errors.stale_revision(table.revision, revision)
+            return stakes.take_reserved(change, *held)
+
+        try:
+            try:
+                return await self._repository.change(table_id, None, request, decide_at, answer)
+            except _StakeNeeded as needed:
+                held = await self._hold_at(table_id, revision, account_id, request, needed.stake)
+            return await self._repository.change(table_id, None, request, decide_at, answer)
+        except errors.ApiError:
+            await self._give_up_at(table_id, account_id, request)
+            # Another call of the request may have taken the seat before.
+            first = await self._repository.store.find_answer(table_id, request.id)
+            joined = None if first is None else request.answer_in(first.answer)
+            if joined is None:
+                raise
+            return Accepted(joined)
+
+    async def check_can_stake(self, account_id: str, stake: int) -> None:
+        """Raise CREDIT_TOO_LOW unless an account can hold a stake, PLAYER_TOKEN_MISSING without an account."""
+        if not account_id:
+            raise PlayerTokenMissing
+        available = (await self._accounts.newest(account_id)).available
+        if available < stake:
+            raise credit_too_low(available, stake)
+
     async def carry_out(self, table_id: str) -> bool:
         """Do what is due for the stakes of a table, and return whether this replica did any of it.
 
@@ -127,9 +178,7 @@ class Staking:
         table = await self._repository.get(table_id)
         if stakes.find_reserved(table, account_id) is None and account_id != HOUSE:
             # Asked first, so that whoever cannot pay changes nothing. A hold of an earlier attempt counts.
-            available = (await self._accounts.newest(account_id)).available
-            if available < stake:
-                raise credit_too_low(available, stake)
+            await self.check_can_stake(account_id, stake)
         key, now = uuid4().hex, self._clock()
         await self._repository.change_unasked(
             table_id, lambda table: stakes.reserve(table, account_id, key, now), by_clock=True
@@ -145,6 +194,46 @@ class Staking:
             await self._give_up(table_id, hold)
             raise
 
+    async def _hold_at(
+        self, table_id: str, revision: int, account_id: str, request: Request, stake: int
+    ) -> tuple[StakeHold, int]:
+        """Hold the stake as `_hold` does, its reservation made at a revision of the table, once for a request.
+
+        Raise REVISION_STALE if it cannot be made any more, or was given up.
+        """
+        table = await self._repository.get(table_id)
+        if stakes.find_reserved(table, account_id) is None:
+            await self.check_can_stake(account_id, stake)
+        key, now = uuid4().hex, self._clock()
+
+        def decide(table: TableValue) -> Change:
+            _check_revision(table, revision)
+            return stakes.reserve_or_keep(table, account_id, key, now)
+
+        def answer(change: Change, entry: Entry) -> bytes:
+            reserved = stakes.find_reserved(change.table, account_id)
+            return b"" if reserved is None else reserved.key.encode()
+
+        reserved = await self._repository.change(table_id, None, _reserving(request), decide, answer)
+        hold = StakeHold(account_id, reserved.answer.decode())
+        try:
+            return hold, (await self._accounts.hold(account_id, hold.key, stake, table_id)).available
+        except HoldEnded:
+            raise errors.stale_revision(table.revision, revision) from None
+
+    async def _give_up_at(self, table_id: str, account_id: str, request: Request) -> None:
+        """Give up what `_hold_at` has reserved for a request, by any replica. Raise REVISION_STALE if it could not."""
+        reserving = _reserving(request)
+        first = await self._repository.store.find_answer(table_id, reserving.id)
+        key = None if first is None else reserving.answer_in(first.answer)
+        if key is None:
+            return
+        hold = StakeHold(account_id, key.decode())
+        await self._give_up(table_id, hold)
+        table = await self._repository.get(table_id)
+        if stakes.is_reserved(table, hold):
+            raise errors.stale_revision(table.revision)
+
     async def _give_up(self, table_id: str, hold: StakeHold) -> None:
         now = self._clock()
         with contextlib.suppress(StoreError, errors.ApiError):
@@ -159,3 +248,14 @@ class Staking:
         if change is not None:
             self._metrics.count_due(kind)
         return change is not None
+
+
+def _reserving(request: Request) -> Request:
+    """Return the request under which the stake of a join is reserved."""
+    return request._replace(id=f"stake {request.id}")
+
+
+def _check_revision(table: TableValue, revision: int) -> None:
+    """Raise REVISION_STALE for a table at another revision."""
+    if table.revision != revision:
+        raise errors.stale_revision(table.revision, revision)

@@ -64,11 +64,12 @@ class Life:
             if self.died or (self._left == 0 and self._moment == "before"):
                 self.died = True
                 raise Died
-            result = await operation(*arguments)
-            if self._left == 0:
-                self.died = True
-                raise Died
-            return result
+            try:
+                return await operation(*arguments)
+            finally:
+                if self._left == 0:
+                    self.died = True
+                    raise Died
 
         return call
 

@@ -962,18 +962,28 @@ class StoredQuickJoin(_message.Message):
 
     TABLE_ID_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    FINGERPRINT_FIELD_NUMBER: _builtins.int
+    JOINED_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     revision: _builtins.int
-    """The only revision at which the seat may be taken; 0 = the table is one that the QuickJoin itself creates."""
+    """The only revision at which the seat may be taken, or its stake be reserved."""
+    fingerprint: _builtins.bytes
+    """Of the request."""
+    @_builtins.property
+    def joined(self) -> Global___StoredJoin:
+        """The answer, if the player came back to a seat: then nothing changes at the table."""
+
     def __init__(
         self,
         *,
         table_id: _builtins.str = ...,
         revision: _builtins.int = ...,
+        fingerprint: _builtins.bytes = ...,
+        joined: Global___StoredJoin | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["joined", b"joined"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["revision", b"revision", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fingerprint", b"fingerprint", "joined", b"joined", "revision", b"revision", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
