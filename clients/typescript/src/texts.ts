@@ -171,7 +171,8 @@ function variantOf(event: Event["event"]): string {
       if (event.value.winner !== undefined) return "";
       return event.value.how === MatchEnd.ABORTED ? "aborted" : "draw";
     case "seatChanged":
-      return event.value.playerName ? "" : "left";
+      if (event.value.playerName) return "";
+      return event.value.removed ? "removed" : "left";
     case "turnTimedOut":
       return event.value.absent ? "absent" : "";
     case "resigned":

@@ -83,7 +83,7 @@ class Settings:
     api_keys: Annotated[
         tuple[ApiKey, ...],
         kinds.keys(API_KEYS),
-        "Keys of programs that may use RulesService and CreateTable. None: everybody may.",
+        "Keys of programs that may use RulesService, CreateTable and QuickJoin. None: everybody may.",
         "none",
     ] = dataclasses.field(default=(), repr=False)
     api_keys_file: Annotated[

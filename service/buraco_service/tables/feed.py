@@ -84,10 +84,9 @@ class Feed:
         If these are no longer kept, it is HistoryGone and the state. Raise SEAT_NOT_YOURS or TABLE_NOT_FOUND.
         """
         table = await self._get_table()
-        if self.seat is not None and table.is_absent(self.seat):
-            self._verify_seat(table)
-            if not self._is_substitute:
-                table = await self._tables.come_back(table, self.seat)
+        self._verify_seat(table)
+        if self.seat is not None and not self._is_substitute and table.is_absent(self.seat):
+            table = await self._tables.come_back(table, self.seat)
         await self._open_stream(table)
         if after_revision is None:
             return [self._state_update(table)]

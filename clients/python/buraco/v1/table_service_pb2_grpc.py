@@ -85,8 +85,9 @@ class TableServiceStub:
     key, or that there is none, for QuickJoin and JoinTable the player of the player token, and for RemovePlayer who
     of the two created the table
     the content all other fields, as they are understood: a default counts as if it were given
-    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
-    remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
+    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. That of a
+    QuickJoin counts among all QuickJoins, and at the table that it joins. A table remembers the request that created it for as
+    long as it is there, and those of its last 512 changes; a QuickJoin is remembered for as long as an unchanged table. A request that was
     refused is not remembered.
     """
 
@@ -278,8 +279,9 @@ class TableServiceServicer:
     key, or that there is none, for QuickJoin and JoinTable the player of the player token, and for RemovePlayer who
     of the two created the table
     the content all other fields, as they are understood: a default counts as if it were given
-    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
-    remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
+    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. That of a
+    QuickJoin counts among all QuickJoins, and at the table that it joins. A table remembers the request that created it for as
+    long as it is there, and those of its last 512 changes; a QuickJoin is remembered for as long as an unchanged table. A request that was
     refused is not remembered.
     """
 
@@ -450,7 +452,9 @@ class TableServiceServicer:
 
     def QuickJoin(self, request, context):
         """Takes a seat at any table that waits for players and is as asked for: public, with these rules, seats, target, stake and options;
-        the one with the fewest free seats first. If there is none, at a new one.
+        the one with the fewest free seats first. If there is none, at a new one. Its creator is who opened it. A player with a player
+        token who has a seat at such a table comes back to it. REVISION_STALE if others keep coming first: send the request again.
+        Where the service keeps accounts, the stake is held as for JoinTable. A table whose creator may know the cards does not fit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -672,8 +676,9 @@ class TableService:
     key, or that there is none, for QuickJoin and JoinTable the player of the player token, and for RemovePlayer who
     of the two created the table
     the content all other fields, as they are understood: a default counts as if it were given
-    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
-    remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
+    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. That of a
+    QuickJoin counts among all QuickJoins, and at the table that it joins. A table remembers the request that created it for as
+    long as it is there, and those of its last 512 changes; a QuickJoin is remembered for as long as an unchanged table. A request that was
     refused is not remembered.
     """
 

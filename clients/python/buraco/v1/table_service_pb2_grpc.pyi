@@ -72,8 +72,9 @@ class TableServiceStub:
                   key, or that there is none, for QuickJoin and JoinTable the player of the player token, and for RemovePlayer who
                   of the two created the table
       the content all other fields, as they are understood: a default counts as if it were given
-    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
-    remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
+    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. That of a
+    QuickJoin counts among all QuickJoins, and at the table that it joins. A table remembers the request that created it for as
+    long as it is there, and those of its last 512 changes; a QuickJoin is remembered for as long as an unchanged table. A request that was
     refused is not remembered.
     """
 
@@ -153,7 +154,9 @@ class TableServiceStub:
     """
     QuickJoin: _aio.UnaryUnaryMultiCallable[_table_service_pb2.QuickJoinRequest, _table_service_pb2.QuickJoinResponse]
     """Takes a seat at any table that waits for players and is as asked for: public, with these rules, seats, target, stake and options;
-    the one with the fewest free seats first. If there is none, at a new one.
+    the one with the fewest free seats first. If there is none, at a new one. Its creator is who opened it. A player with a player
+    token who has a seat at such a table comes back to it. REVISION_STALE if others keep coming first: send the request again.
+    Where the service keeps accounts, the stake is held as for JoinTable. A table whose creator may know the cards does not fit.
     """
     RemovePlayer: _aio.UnaryUnaryMultiCallable[_table_service_pb2.RemovePlayerRequest, _table_service_pb2.RemovePlayerResponse]
     """Frees a seat of a table that waits for players; its token is void at once. For the creator of the table: with the player
@@ -229,8 +232,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
                   key, or that there is none, for QuickJoin and JoinTable the player of the player token, and for RemovePlayer who
                   of the two created the table
       the content all other fields, as they are understood: a default counts as if it were given
-    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. A table
-    remembers the request that created it for as long as it is there, and those of its last 512 changes. A request that was
+    An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. That of a
+    QuickJoin counts among all QuickJoins, and at the table that it joins. A table remembers the request that created it for as
+    long as it is there, and those of its last 512 changes; a QuickJoin is remembered for as long as an unchanged table. A request that was
     refused is not remembered.
     """
 
@@ -434,7 +438,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_table_service_pb2.QuickJoinRequest, _abc.Awaitable[_table_service_pb2.QuickJoinResponse]],
     ) -> _abc.Awaitable[_table_service_pb2.QuickJoinResponse]:
         """Takes a seat at any table that waits for players and is as asked for: public, with these rules, seats, target, stake and options;
-        the one with the fewest free seats first. If there is none, at a new one.
+        the one with the fewest free seats first. If there is none, at a new one. Its creator is who opened it. A player with a player
+        token who has a seat at such a table comes back to it. REVISION_STALE if others keep coming first: send the request again.
+        Where the service keeps accounts, the stake is held as for JoinTable. A table whose creator may know the cards does not fit.
         """
 
     @_abc_1.abstractmethod
