@@ -95,7 +95,13 @@ class QuickJoins:
                 if joined is not None:
                     return joined
             passed = choice
-            await self._choose(passed, wanted, player, request, owner)
+            try:
+                await self._choose(passed, wanted, player, request, owner)
+            except errors.ApiError:
+                # Perhaps another call of the request has chosen meanwhile, and what it did is why this one is refused.
+                newest = await self._read_choice(request)
+                if newest is None or newest == passed:
+                    raise
         raise errors.stale_revision(0 if passed is None else passed.stored.revision)
 
     async def _read_choice(self, request: Request) -> _Choice | None:

@@ -203,7 +203,12 @@ class Staking:
         """
         table = await self._repository.get(table_id)
         if stakes.find_reserved(table, account_id) is None:
-            await self.check_can_stake(account_id, stake)
+            try:
+                await self.check_can_stake(account_id, stake)
+            except errors.ApiError:
+                # Perhaps another call of the request holds the stake already.
+                if await self._repository.store.find_answer(table_id, _reserving(request).id) is None:
+                    raise
         key, now = uuid4().hex, self._clock()
 
         def decide(table: TableValue) -> Change:

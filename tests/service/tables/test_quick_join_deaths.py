@@ -154,6 +154,32 @@ async def test_a_late_call_takes_no_second_seat(casino: Casino, stake: int, oper
         await casino.check([table.id for table in await wish.tables(casino.store)], ["Ada", "Bo", "Cy"])
 
 
+async def test_repeats_at_once_hold_one_stake(casino: Casino) -> None:
+    """A request with a stake that is sent many times at once gets one answer, one seat and one hold."""
+    for number in range(6):
+        wish, ada, bo, request_id = Wish(number, STAKE), f"ada {number}", f"bo {number}", new_id()
+        if number % 2:
+            await wish.join(casino.replica(), bo)
+        replicas = [casino.replica() for _ in range(4)]
+        answers = await asyncio.gather(*[wish.join(replica, ada, request_id) for replica in replicas * 2])
+        assert answers == answers[:1] * 8
+        assert await wish.held(casino.store, ada) == 1
+        await casino.carry_out(RESERVED_SECONDS + 1)
+        await casino.check([table.id for table in await wish.tables(casino.store)], [ada, bo])
+
+
+async def test_two_players_stake_at_one_table(casino: Casino) -> None:
+    """Two players who come at once to two replicas, where no table fits, stake at one table, and play."""
+    for number in range(4):
+        wish, players = Wish(number, STAKE), [f"ada {number}", f"bo {number}"]
+        answers = await asyncio.gather(*[wish.join(casino.replica(), player) for player in players])
+        (table,) = await wish.tables(casino.store)
+        assert {answer.table.id for answer in answers} == {table.id}
+        assert table.state is TableState.PLAYING
+        await casino.carry_out(RESERVED_SECONDS + 1)
+        await casino.check([table.id], players)
+
+
 @pytest.mark.parametrize(("player_id", "reason"), [("", "PLAYER_TOKEN_MISSING"), ("Ada", "CREDIT_TOO_LOW")])
 async def test_who_cannot_stake_creates_nothing(casino: Casino, player_id: str, reason: str) -> None:
     """Without a player token, or with too few credits, a QuickJoin with a stake is refused, and no table is created."""

@@ -87,8 +87,7 @@ class TableServiceStub:
     the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. That of a
     QuickJoin counts among all QuickJoins, and at the table that it joins. A table remembers the request that created it for as
-    long as it is there, and those of its last 512 changes; a QuickJoin is remembered for as long as an unchanged table. A request that was
-    refused is not remembered.
+    long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
     """
 
     def __init__(self, channel):
@@ -281,8 +280,7 @@ class TableServiceServicer:
     the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. That of a
     QuickJoin counts among all QuickJoins, and at the table that it joins. A table remembers the request that created it for as
-    long as it is there, and those of its last 512 changes; a QuickJoin is remembered for as long as an unchanged table. A request that was
-    refused is not remembered.
+    long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
     """
 
     def CreateTable(self, request, context):
@@ -678,8 +676,7 @@ class TableService:
     the content all other fields, as they are understood: a default counts as if it were given
     An id counts at one table, its CreateTable included, a Rematch at the new one; at another table it is another request's. That of a
     QuickJoin counts among all QuickJoins, and at the table that it joins. A table remembers the request that created it for as
-    long as it is there, and those of its last 512 changes; a QuickJoin is remembered for as long as an unchanged table. A request that was
-    refused is not remembered.
+    long as it is there, and those of its last 512 changes. A request that was refused is not remembered.
     """
 
     @staticmethod
