@@ -35,7 +35,7 @@ _SWITCH_INTERVAL: Final = 0.0005
     "--bots",
     default="greedy",
     metavar="NAME[,NAME…]",
-    help="Bots by name, or as module:Class; they take seats in turn.",
+    help="Bots by name, as module:Class or exec:COMMAND; they take seats in turn.",
 )
 @click.option(
     "--seats-limit", type=click.IntRange(1, 10_000), default=8, metavar="N", help="Seats held at a time, at most."
@@ -106,7 +106,8 @@ def fleet(
     server_access = parse_access(**access)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        factories = [(player_name(name), load_factory(name)) for name in map(str.strip, bots.split(","))]
+        loaded = [(name, load_factory(name)) for name in map(str.strip, bots.split(","))]
+        factories = [(player_name(name), factory) for name, factory in loaded]
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
     metrics = FleetMetrics()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from contextlib import closing
 
-from buraco.v1 import table_service_pb2
-from buraco_bots.bot import Bot
+from buraco.v1 import event_pb2, table_pb2, table_service_pb2
+from buraco_bots.bot import Bot, BotFault, name_of
 from buraco_bots.thinking import DEFAULT_TOLERANCE, Thinker
-from buraco_client import PlayUpdate, RevisionStale, Seat
+from buraco_client import PlayUpdate, RevisionStale, RuleBroken, Seat, SeatNotYours, TableRefused
 from buraco_codec.moves import move_from_pb, move_to_pb
 from buraco_codec.views import view_from_pb
 
@@ -20,6 +21,7 @@ async def play_seat(
 
     The stream is opened again if it breaks, and a move without an answer is sent again but made once. The bot thinks in
     the thread of the `thinker` (None: a new one with the default tolerance). `on_update` is called with every update.
+    Scores that are shown are confirmed at once.
     Raise BotFault, and a BuracoError if the match cannot go on.
     """
     if thinker is None:
@@ -29,21 +31,46 @@ async def play_seat(
     moves_made = 0
     turn: tuple[int, int] | None = None
     moves_in_turn = 0
+    events: list[event_pb2.Event] = []
     async with seat.play() as session:
         async for update in session:
             if on_update is not None:
                 on_update(update)
+            if isinstance(update, table_pb2.Events):
+                events += update.events
+            await _confirm_score(seat, update)
             if not isinstance(update, table_service_pb2.PlayTurn):
                 continue
             view = view_from_pb(update.view)
             if turn != (view.match.deal_number, view.turn_number):
                 turn, moves_in_turn = (view.match.deal_number, view.turn_number), 0
             moves = [move_from_pb(move) for move in update.moves]
-            move = await thinker.choose(bot, view, moves, moves_in_turn)
+            chosen = await thinker.choose(bot, view, moves, moves_in_turn, tuple(events))
+            events.clear()
             try:
-                await session.submit([move_to_pb(move)], update.revision)
+                try:
+                    await session.submit(map(move_to_pb, chosen), update.revision)
+                except RuleBroken as broken:  # none of them was played
+                    fault = BotFault("illegal", f"{name_of(bot)} planned {chosen!r}: {broken}")
+                    chosen = thinker.tolerate(fault, view, moves)
+                    await session.submit(map(move_to_pb, chosen), update.revision)
             except RevisionStale:
                 continue  # somebody left or joined meanwhile: the turn comes again
-            moves_made += 1
-            moves_in_turn += 1
+            moves_made += len(chosen)
+            moves_in_turn += len(chosen)
     return moves_made
+
+
+async def _confirm_score(seat: Seat, update: PlayUpdate) -> None:
+    """Confirm the score of a deal if an update says that it is shown: a bot keeps nobody waiting."""
+    shown = []
+    if isinstance(update, table_pb2.Events):
+        shown = [
+            event.confirmation_awaited.deal_number for event in update.events if event.HasField("confirmation_awaited")
+        ]
+    elif isinstance(update, table_service_pb2.TableUpdate) and update.table.HasField("awaiting_confirmation"):
+        shown = [update.table.awaiting_confirmation.deal_number]
+    for deal_number in shown:
+        # The others were faster, or the seat is another's, who need not wait for a bot.
+        with contextlib.suppress(TableRefused, SeatNotYours):
+            await seat.confirm_score(deal_number)

@@ -288,26 +288,83 @@ def test_match_stops_by_ctrl_c_in_a_terminal(folder: Path) -> None:
     assert list((folder / "tmp").iterdir()) == []
 
 
+PROGRAM = (
+    "import sys, time; from pathlib import Path; Path('hangs-program').write_text(str(__import__('os').getpid()));"
+)
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGTERM]])
+@pytest.mark.parametrize("command", ["match", "arena"])
+def test_programs_are_killed(folder: Path, command: str, signals: list[signal.Signals]) -> None:
+    """A program that hangs ends with the command, by one signal or two."""
+    (folder / "hang.py").write_text(f"{PROGRAM} time.sleep(1e6)")
+    with started(folder, command, "--bots", f"exec:{sys.executable} hang.py,random", *FOR_EVER) as process:
+        wait_for(lambda: hung(folder) and (folder / "hangs-program").read_text())
+        program = int((folder / "hangs-program").read_text())
+        assert running(program)
+        for number in signals:
+            process.send_signal(number)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode in EITHER_OF_TWO_SIGNALS
+    wait_for(lambda: not running(program))
+
+
+def test_a_late_program_is_killed(folder: Path) -> None:
+    """A program that is late in the arena forfeits, and is ended with its worker."""
+    (folder / "hang.py").write_text(f"{PROGRAM} time.sleep(1e6)")
+    bots = f"random,exec:{sys.executable} hang.py"
+    with started(folder, "arena", "--bots", bots, "--pairs", "1", "--thinking-limit", "1", "--json") as process:
+        output, _ = process.communicate(timeout=PATIENCE)
+    (pairing,) = json.loads(output)["pairings"]
+    assert pairing["contenders"][1]["forfeits"] == {"late": 2}
+    wait_for(lambda: not running(int((folder / "hangs-program").read_text())))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_arena_stops_with_what_it_had(folder: Path, number: signal.Signals) -> None:
-    """One signal stops the arena, also where a bot hangs, with the statistics of the matches that were finished."""
-    arguments = ["--bots", "odd:TiresInTheThirdMatch,odd:Plays", "--target", "0", "--json"]
+    """One signal stops the arena, also where a bot hangs, with the results of the pairs that were finished."""
+    arguments = ["--bots", "odd:TiresInTheThirdMatch,odd:Plays", "--workers", "1", "--json"]
     with started(folder, "arena", *arguments) as process:
         wait_for(lambda: hung(folder))
         process.send_signal(number)
         output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number
-    assert json.loads(output)["matches"] == 2
+    (pairing,) = json.loads(output)["pairings"]
+    assert [pair["number"] for pair in pairing["pairs"]] == [0]
     assert errors == f"Error: stopped by {number.name}\n"
 
 
-def test_arena_stops_before_the_first_match(folder: Path) -> None:
-    """Without a finished match there are no statistics, only the message."""
+def test_arena_stops_before_the_first_pair(folder: Path) -> None:
+    """Without a finished pair there are no results, only the message."""
     with started(folder, "arena", "--bots", "odd:Stubborn,random") as process:
         wait_for(lambda: hung(folder))
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output, errors) == (130, "", "Error: stopped by SIGINT\n")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_a_second_signal_ends_the_arena(folder: Path) -> None:
+    """A second signal ends the arena with all its processes, and so does a kill, which no process can see coming."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with started(folder, "arena", "--bots", "odd:Stubborn,odd:Sleeps", "--workers", "2", *FOR_EVER) as process:
+            wait_for(lambda: hung(folder))
+            workers = [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+            assert len(workers) >= 2
+            process.send_signal(number)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=PATIENCE)
+        assert process.returncode in (128 + number, -number)
+        wait_for(lambda pids=workers: not any(running(pid) for pid in pids))  # type: ignore[misc]
+        for file in folder.glob("hangs-*"):
+            file.unlink()
+
+
+def running(pid: int) -> bool:
+    """Whether a process runs; one that has ended does not, even if nobody has waited for it."""
+    with contextlib.suppress(FileNotFoundError):  # it has ended, or there is no /proc
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return is_running(pid)
 
 
 @pytest.fixture(scope="module")
