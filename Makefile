@@ -299,10 +299,12 @@ lock: setup ## Write the locks from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(LOCK) --group node --only-binary :all: --output-file clients/node.lock
 
 # Not a part of make check: it asks a service on the network, whose answer changes without a change here.
-audit: $(AUDIT)/.installed ## Ask for known vulnerabilities of everything the locks pin (AUDIT_ARGS=…; needs the network)
+audit: $(AUDIT)/.installed .venv/.installed-node ## Ask for known vulnerabilities of everything the locks pin (AUDIT_ARGS=…; needs the network)
 	for lock in deploy/requirements.lock tests/requirements.lock tests/grpcurl.lock tests/deploy/requirements.lock; do
 		$(AUDIT)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off $(AUDIT_ARGS) --requirement "$$lock"
 	done
+	$(with_node)
+	cd clients && npm audit --package-lock-only
 
 clean: ## Remove caches and build products, but not .venv
 	rm -rf clients/typescript/{dist,src/generated} $(WEB)/{dist,artefacts}
