@@ -37,7 +37,7 @@ help: ## List the targets
 
 # ---- Use -------------------------------------------------------------------------------------------
 
-.PHONY: setup-runtime demo play vectors protos-export go-client compiled
+.PHONY: setup-runtime demo play vectors protos-export compiled
 setup-runtime: .venv/.installed ## Install what playing and serving need into .venv
 
 DEMO_ARGS ?= --bots greedy,random,greedy,random --rule-set buraco-plus-classic --target 2005 --seed demo
@@ -58,12 +58,6 @@ protos-export: setup-runtime ## Copy the contract, with google/rpc for its error
 	cp -R protos/. "$(TO)"
 	cp "$$rpc"/{status,error_details}.proto "$(TO)/google/rpc"
 
-# The generated code is not kept: gen/ and the program are made here, with the generators that go.mod names.
-go-client: setup ## Build the bot in Go, build/buraco-go-bot (needs Go and the network)
-	cd clients/go
-	PATH="$(CURDIR)/$(BIN):$$PATH" buf generate
-	go build -o "$(CURDIR)/build/buraco-go-bot" .
-
 compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C (needs a C compiler)
 
 # ---- Develop ---------------------------------------------------------------------------------------
@@ -71,7 +65,7 @@ compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C
 .PHONY: setup check test fmt protos protos-baseline generate
 setup: .venv/.installed-dev ## Install what development needs, too
 
-check: setup clients-check web-check ## Check format, lint, types, import arrows and the contract
+check: setup clients-check go-check web-check ## Check format, lint, types, import arrows and the contract
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy
@@ -141,9 +135,10 @@ clients-check: $(TYPESCRIPT)/dist/.built ## Check format, lint and types of the 
 	biome ci --error-on-warnings .
 	cd typescript && tsc --noEmit
 
-clients-test: clients-check setup ## Test the clients in TypeScript against real servers (CLIENTS_TEST_ARGS=…)
+clients-test: clients-check go-check setup ## Test the client in TypeScript, then bots of all languages at one table (CLIENTS_TEST_ARGS=…)
 	$(with_node)
 	cd $(TYPESCRIPT) && vitest run $(CLIENTS_TEST_ARGS)
+	cd "$(CURDIR)" && $(BIN)/pytest -n 0 -m languages tests/client/test_languages.py
 
 clients-fmt: $(NODE_MODULES)/.installed ## Format the clients in TypeScript, apply the safe lint fixes
 	$(with_node)
@@ -176,6 +171,29 @@ $(TYPESCRIPT)/dist/.built: $(TYPESCRIPT)/src/generated/.made $(wildcard $(TYPESC
 	rm -rf $(@D)
 	cd $(TYPESCRIPT) && tsc --project tsconfig.build.json
 	touch dist/.built
+
+# ---- The bot in Go ----------------------------------------------------------------------------------
+
+GO := $(shell command -v go)
+GO_BOT := build/buraco-go-bot
+.PHONY: go-client go-check
+go-client: $(GO_BOT) ## Build the bot in Go, build/buraco-go-bot (needs Go and the network)
+
+go-check: $(if $(GO),$(GO_BOT)) ## Check format of the bot in Go and vet it, where Go is installed
+	@if [ -z "$(GO)" ]; then
+		echo "Go is not installed: the bot in clients/go is not checked, and takes no seat in tests."
+		exit
+	fi
+	cd clients/go
+	unformatted=$$(gofmt -l *.go)
+	[ -z "$$unformatted" ] || { echo "clients/go: gofmt -w $$unformatted"; exit 1; }
+	go vet .
+
+# The generated code is not kept: gen/ and the program are made here, with the generators that go.mod names.
+$(GO_BOT): $(PROTOS) $(wildcard clients/go/*.go clients/go/go.* clients/go/buf.gen.yaml) .venv/.installed-dev
+	cd clients/go
+	PATH="$(CURDIR)/$(BIN):$$PATH" buf generate
+	go build -o "$(CURDIR)/$@" .
 
 # ---- The table in a browser -------------------------------------------------------------------------
 
@@ -281,10 +299,12 @@ lock: setup ## Write the locks from pyproject.toml (LOCK_ARGS=--upgrade)
 	$(LOCK) --group node --only-binary :all: --output-file clients/node.lock
 
 # Not a part of make check: it asks a service on the network, whose answer changes without a change here.
-audit: $(AUDIT)/.installed ## Ask for known vulnerabilities of everything the locks pin (AUDIT_ARGS=…; needs the network)
+audit: $(AUDIT)/.installed .venv/.installed-node ## Ask for known vulnerabilities of everything the locks pin (AUDIT_ARGS=…; needs the network)
 	for lock in deploy/requirements.lock tests/requirements.lock tests/grpcurl.lock tests/deploy/requirements.lock; do
 		$(AUDIT)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off $(AUDIT_ARGS) --requirement "$$lock"
 	done
+	$(with_node)
+	cd clients && npm audit --package-lock-only
 
 clean: ## Remove caches and build products, but not .venv
 	rm -rf clients/typescript/{dist,src/generated} $(WEB)/{dist,artefacts}

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -14,6 +15,7 @@ from buraco_bots.local_server import local_server
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGURATION = ROOT / "protos/buf.gen.yaml"
+GO_GRPC = "google.golang.org/grpc/cmd/protoc-gen-go-grpc"
 
 CLIENT = """
 import sys
@@ -86,3 +88,45 @@ def test_other_languages_are_a_comment_away() -> None:
         f"gen/{name}" for name in ["python", "typescript", "go", "java", "csharp", "rust"]
     }
     assert all(("local" in plugin) != ("protoc_builtin" in plugin) for plugin in plugins)
+
+
+@pytest.fixture(scope="module")
+def plugins(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A PATH with the plugins for other languages that this machine has; those of Go are built where Go is."""
+    folder = tmp_path_factory.mktemp("plugins")
+    if shutil.which("go") is not None:
+        subprocess.run(
+            ["go", "install", "google.golang.org/protobuf/cmd/protoc-gen-go", GO_GRPC],
+            cwd=ROOT / "clients/go",
+            env=os.environ | {"GOBIN": str(folder)},
+            check=True,
+            timeout=300,
+        )
+    places = (folder, ROOT / "clients/node_modules/.bin", ROOT / ".venv/bin", Path(sys.executable).parent)
+    return os.pathsep.join([*map(str, places), os.environ["PATH"]])
+
+
+@pytest.mark.parametrize("language", ["typescript", "go", "java", "csharp", "rust"])
+def test_code_for_other_languages(language: str, generated: Path, plugins: str, tmp_path: Path) -> None:
+    """The lines of a language make code with every message and service, where their plugins are installed."""
+    lines = re.findall(rf"^  # (- \{{.*out: gen/{language}\}})$", CONFIGURATION.read_text(), flags=re.MULTILINE)
+    chosen = yaml.safe_load("\n".join(lines))
+    for plugin in chosen:
+        program = plugin.get("local", "protoc")
+        if shutil.which(program, path=plugins) is None:
+            pytest.skip(f"{program} is not installed")
+    template = yaml.safe_load(CONFIGURATION.read_text()) | {"plugins": chosen}
+    run = subprocess.run(
+        ["buf", "generate", "--template", yaml.safe_dump(template), "--output", tmp_path],
+        cwd=generated.parent.parent,
+        env=os.environ | {"PATH": plugins, "BUF_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    code = "\n".join(path.read_text() for path in (tmp_path / "gen").rglob("*.*") if path.is_file())
+    contract = "\n".join(path.read_text() for path in (ROOT / "protos/buraco/v1").glob("*.proto"))
+    declared = re.findall(r"^(?:message|service) (\w+)", contract, flags=re.MULTILINE)
+    assert [name for name in declared if not re.search(rf"\b{name}", code)] == []

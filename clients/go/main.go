@@ -6,15 +6,12 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
-	mathrand "math/rand/v2"
-	"os"
-	"os/signal"
+	"math/rand/v2"
 	"time"
 
 	buracov1 "buraco/clients/go/gen/buraco/v1"
@@ -27,29 +24,21 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Repeated calls and look-ups are spread over all replicas, and single calls are repeated by gRPC itself.
-const serviceConfig = `{
-	"loadBalancingConfig": [{"round_robin": {}}],
-	"methodConfig": [{
-		"name": [{"service": "buraco.v1.TableService", "method": "JoinTable"}],
-		"retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2,
-			"retryableStatusCodes": ["UNAVAILABLE"]}
-	}]
-}`
+// Calls are spread over all replicas that the name of the service resolves to, and gRPC itself repeats single ones.
+const serviceConfig = `{"loadBalancingConfig": [{"round_robin": {}}], "methodConfig": [{
+	"name": [{"service": "buraco.v1.TableService", "method": "JoinTable"}], "retryPolicy": {"maxAttempts": 5,
+	"initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`
 
-// maxPause bounds the pause between two attempts to open the stream again.
-const maxPause = 2 * time.Second
+// Pauses between two attempts to open the stream again.
+const firstPause, maxPause = 50 * time.Millisecond, 2 * time.Second
 
-// bot is one seat's player. Its methods are not called at the same time.
+// bot is one seat's player.
 type bot struct {
 	tables  buracov1.TableServiceClient
 	tableID string
-	// seen is the newest revision that has come; without one the stream begins with the whole state.
-	seen *uint64
-	// pending is the move that has no answer yet. A repeat of it, on any stream, changes nothing more.
-	pending *buracov1.PlaySubmit
-	// scores are those of the match once it is over, one a side.
-	scores []int32
+	seen    *uint64              // the newest revision that has come; without one a stream begins with the whole state
+	pending *buracov1.PlaySubmit // the move that has no answer yet; a repeat, on any stream, changes nothing more
+	scores  []int32              // those of the match once it is over, one a side
 }
 
 func main() {
@@ -57,58 +46,44 @@ func main() {
 	tableID := flag.String("table", "", "the table to join")
 	name := flag.String("name", "Gopher", "the player's name")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *server, *tableID, *name); err != nil {
-		log.Fatal(describe(err))
-	}
-}
-
-func run(ctx context.Context, server, tableID, name string) error {
-	connection, err := grpc.NewClient(server,
+	connection, err := grpc.NewClient(*server,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(serviceConfig))
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	defer connection.Close()
-	tables := buracov1.NewTableServiceClient(connection)
-	joined, err := tables.JoinTable(ctx, &buracov1.JoinTableRequest{TableId: tableID, PlayerName: name, RequestId: newID()})
+	player := &bot{tables: buracov1.NewTableServiceClient(connection), tableID: *tableID}
+	joining := &buracov1.JoinTableRequest{TableId: *tableID, PlayerName: *name, RequestId: newID()}
+	joined, err := player.tables.JoinTable(context.Background(), joining)
 	if err != nil {
-		return err
+		log.Fatal(describe(err))
 	}
 	log.Printf("seat %d", joined.GetSeat())
-	player := &bot{tables: tables, tableID: tableID}
 	// The token proves the seat from here on.
-	if err := player.play(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+joined.GetToken())); err != nil {
-		return err
+	seated := metadata.AppendToOutgoingContext(context.Background(), "authorization", "Bearer "+joined.GetToken())
+	if err := player.play(seated); err != nil {
+		log.Fatal(describe(err))
 	}
 	fmt.Printf("scores %v\n", player.scores)
-	return nil
 }
 
 // play follows the table until its match is over, on as many streams as that takes.
 func (b *bot) play(ctx context.Context) error {
-	for pause := time.Duration(0); b.scores == nil; {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		before := b.seen
 		err := b.follow(ctx)
-		if b.scores != nil {
-			return nil
-		}
-		if !isPassing(err) || ctx.Err() != nil {
+		if b.scores != nil || !isPassing(err) {
 			return err
 		}
-		// A stream that brought something new begins the pauses anew.
-		if b.seen != before {
-			pause = 0
+		if b.seen != before { // the stream brought something new
+			pause = firstPause
 		}
-		pause = min(2*pause+50*time.Millisecond, maxPause)
 		log.Printf("the stream ended (%v), again in %v", describe(err), pause)
 		time.Sleep(pause)
 	}
-	return nil
 }
 
-// follow plays on one stream. It returns nil, io.EOF or the status with which the stream has ended.
+// follow plays on one stream until the match is over. Before that it returns the error that has ended the stream, or nil
+// if it ended in order.
 func (b *bot) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,17 +91,18 @@ func (b *bot) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opening := &buracov1.PlayOpen{TableId: b.tableID, AfterRevision: b.seen, LegalMoves: true}
-	if err := stream.Send(&buracov1.PlayTableRequest{Request: &buracov1.PlayTableRequest_Open{Open: opening}}); err != nil {
-		return cause(stream, err)
-	}
+	// Errors of Send are left to Recv, which returns why the stream has ended.
+	_ = stream.Send(&buracov1.PlayTableRequest{Request: &buracov1.PlayTableRequest_Open{
+		Open: &buracov1.PlayOpen{TableId: b.tableID, AfterRevision: b.seen, LegalMoves: true}}})
 	if b.pending != nil {
-		if err := b.submit(stream, b.pending); err != nil {
-			return err
-		}
+		b.submit(stream, b.pending)
 	}
-	for {
+	var turn *buracov1.PlayTurn // the newest one that is not answered
+	for b.scores == nil {
 		update, err := stream.Recv()
+		if errors.Is(err, io.EOF) || update.GetReconnect() != nil {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -140,47 +116,37 @@ func (b *bot) follow(ctx context.Context) error {
 		case update.GetEvents() != nil:
 			b.note(update.GetEvents().GetRevision(), update.GetEvents().GetEvents())
 		case update.GetAnswer() != nil:
-			if err := b.answered(update.GetAnswer()); err != nil {
+			if err := b.receive(update.GetAnswer()); err != nil {
 				return err
 			}
-		case update.GetTurn() != nil && b.pending == nil:
-			moves := update.GetTurn().GetMoves()
-			chosen := []*buracov1.Move{moves[mathrand.IntN(len(moves))]}
-			revision := update.GetTurn().GetRevision()
-			if err := b.submit(stream, &buracov1.PlaySubmit{Moves: chosen, Revision: &revision, RequestId: newID()}); err != nil {
-				return err
-			}
-		case update.GetReconnect() != nil:
-			return nil
+		case update.GetTurn() != nil:
+			turn = update.GetTurn()
+		}
+		if turn != nil && b.pending == nil {
+			move, revision := turn.GetMoves()[rand.IntN(len(turn.GetMoves()))], turn.GetRevision()
+			b.submit(stream, &buracov1.PlaySubmit{Moves: []*buracov1.Move{move}, Revision: &revision, RequestId: newID()})
+			turn = nil
 		}
 	}
+	return nil
 }
 
-func (b *bot) submit(stream buracov1.TableService_PlayTableClient, move *buracov1.PlaySubmit) error {
+func (b *bot) submit(stream buracov1.TableService_PlayTableClient, move *buracov1.PlaySubmit) {
 	b.pending = move
-	err := stream.Send(&buracov1.PlayTableRequest{Request: &buracov1.PlayTableRequest_Submit{Submit: move}})
-	return cause(stream, err)
+	_ = stream.Send(&buracov1.PlayTableRequest{Request: &buracov1.PlayTableRequest_Submit{Submit: move}})
 }
 
-// answered takes the answer to the pending move. The error of one that can never be played is returned.
-func (b *bot) answered(answer *buracov1.PlayAnswer) error {
-	if b.pending == nil || answer.GetRequestId() != b.pending.GetRequestId() {
-		return nil
-	}
-	refusal := answer.GetError()
-	switch {
-	case refusal == nil:
-		b.pending = nil
-		b.note(answer.GetAccepted().GetRevision(), answer.GetAccepted().GetEvents())
-		return nil
-	case refusal.GetReason() == "REVISION_STALE":
-		// Something else has happened first, and the next turn follows if there is one.
-		b.pending = nil
-		return nil
-	default:
-		// What passes is sent again on the next stream.
+// receive takes the answer to the pending move. It returns a refusal: if that passes, the next stream repeats the move.
+func (b *bot) receive(answer *buracov1.PlayAnswer) error {
+	// REVISION_STALE: something else has happened first, and another turn follows if there is one.
+	if refusal := answer.GetError(); refusal != nil && refusal.GetReason() != "REVISION_STALE" {
 		return status.Error(codes.Code(refusal.GetCode()), refusal.GetReason())
 	}
+	b.pending = nil
+	if accepted := answer.GetAccepted(); accepted != nil {
+		b.note(accepted.GetRevision(), accepted.GetEvents())
+	}
+	return nil
 }
 
 func (b *bot) note(revision uint64, events []*buracov1.Event) {
@@ -192,21 +158,10 @@ func (b *bot) note(revision uint64, events []*buracov1.Event) {
 	}
 }
 
-// cause returns why a stream could not be written to, which gRPC tells only whoever reads it.
-func cause(stream buracov1.TableService_PlayTableClient, err error) error {
-	if errors.Is(err, io.EOF) {
-		_, err = stream.Recv()
-	}
-	return err
-}
-
-// isPassing tells whether another stream may go on where one has ended.
+// isPassing returns whether another stream may go on where one has ended.
 func isPassing(err error) bool {
-	if err == nil || errors.Is(err, io.EOF) {
-		return true
-	}
 	switch status.Code(err) {
-	case codes.Unavailable, codes.Canceled, codes.ResourceExhausted, codes.Aborted:
+	case codes.OK, codes.Unavailable, codes.Canceled, codes.ResourceExhausted, codes.Aborted:
 		return true
 	default:
 		return false
@@ -224,7 +179,5 @@ func describe(err error) string {
 }
 
 func newID() string {
-	id := make([]byte, 16)
-	_, _ = rand.Read(id) // never fails
-	return fmt.Sprintf("%x", id)
+	return fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
 }

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 Edit = Callable[[bytes], bytes]
 
 
 class Proxy:
-    """Passes bytes to a port, and the answers through `edit`; clients may have to use TLS."""
+    """Passes bytes to the first port that accepts, and the answers through `edit`; clients may have to use TLS."""
 
-    def __init__(self, target: int, tls: ssl.SSLContext | None, edit: Edit) -> None:
+    def __init__(self, targets: Sequence[int], tls: ssl.SSLContext | None, edit: Edit) -> None:
         self.port = 0
         self.delay = 0.0
         """Seconds by which each piece is delayed, in both directions."""
-        self._target = target
+        self.taken: list[int] = []
+        """The port of each connection so far."""
+        self._targets = targets
         self._tls = tls
         self._edit = edit
         self._writers: set[asyncio.StreamWriter] = set()
@@ -44,10 +46,20 @@ class Proxy:
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        answers, requests = await asyncio.open_connection("127.0.0.1", self._target)
+        answers, requests = await self._connect()
         self._writers |= {writer, requests}
         await asyncio.gather(self._copy(reader, requests, bytes), self._copy(answers, writer, self._edit))
         self._writers -= {writer, requests}
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        *preferred, last = self._targets
+        for port in preferred:
+            with contextlib.suppress(ConnectionRefusedError):
+                connection = await asyncio.open_connection("127.0.0.1", port)
+                self.taken.append(port)
+                return connection
+        self.taken.append(last)
+        return await asyncio.open_connection("127.0.0.1", last)
 
     async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, edit: Edit) -> None:
         with contextlib.suppress(OSError):
@@ -60,9 +72,9 @@ class Proxy:
 
 
 @contextlib.asynccontextmanager
-async def proxy(target: int, *, tls: ssl.SSLContext | None = None, edit: Edit = bytes) -> AsyncIterator[Proxy]:
-    """Run a proxy."""
-    made = Proxy(target, tls, edit)
+async def proxy(*targets: int, tls: ssl.SSLContext | None = None, edit: Edit = bytes) -> AsyncIterator[Proxy]:
+    """Run a proxy to the first of these ports that accepts, for each connection anew."""
+    made = Proxy(targets, tls, edit)
     server = await made.serve()
     try:
         yield made

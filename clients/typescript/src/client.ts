@@ -12,7 +12,12 @@ import {
 import type { RuleSet, RuleSetSchema } from "./generated/buraco/v1/rule_set_pb.js";
 import { RulesService } from "./generated/buraco/v1/rules_service_pb.js";
 import type { DealRecord, Table, TableAccess, TableOptionsSchema, TableState } from "./generated/buraco/v1/table_pb.js";
-import { TableService, type TableServiceGetViewResponse } from "./generated/buraco/v1/table_service_pb.js";
+import {
+  type ChatMessage,
+  TableService,
+  type TableServiceGetViewResponse,
+} from "./generated/buraco/v1/table_service_pb.js";
+import { iterateChat, iterateDeals } from "./pages.js";
 import { SeatSession, seatOf, tableOf } from "./seat-session.js";
 import { SeatToken } from "./seat-token.js";
 import { bearer, Caller, type CallOptions, type ChangeOptions, newRequestId } from "./unary.js";
@@ -272,19 +277,35 @@ export class BuracoClient {
     return new Watch(this.#connection, tableId, undefined, options);
   }
 
-  /** Yield the finished deals after a deal number (default: all), in order; `verifyDeal` checks them. */
-  async *getRecord(
+  /**
+   * Yield the kept messages to the table after a number (default: from the first that is kept), as everybody may read
+   * them. A table that spectators may not see refuses it with SPECTATORS_NOT_ALLOWED: `SeatSession.listChat` is for its players.
+   *
+   * @example
+   * for await (const message of client.listChat(tableId)) show(message);
+   */
+  listChat(
+    tableId: string,
+    { afterMessage = 0n, ...options }: CallOptions & { readonly afterMessage?: bigint } = {},
+  ): AsyncGenerator<ChatMessage, void, undefined> {
+    const { tables, caller } = this.#connection;
+    return iterateChat(afterMessage, (after) =>
+      caller.call((attempt) => tables.listChat({ tableId, afterMessage: after }, attempt), options),
+    );
+  }
+
+  /**
+   * Yield the finished deals after a deal number (default: all), in order; `verifyDeal` checks them. A table that
+   * spectators may not see refuses it with SPECTATORS_NOT_ALLOWED: `SeatSession.getRecord` is for its players.
+   */
+  getRecord(
     tableId: string,
     { afterDeal = 0, ...options }: CallOptions & { readonly afterDeal?: number } = {},
   ): AsyncGenerator<DealRecord, void, undefined> {
     const { tables, caller } = this.#connection;
-    for (let after = afterDeal; ; ) {
-      const page = await caller.call((attempt) => tables.getRecord({ tableId, afterDeal: after }, attempt), options);
-      yield* page.deals;
-      const last = page.deals.at(-1);
-      if (!page.more || !last) return;
-      after = last.dealNumber;
-    }
+    return iterateDeals(afterDeal, (after) =>
+      caller.call((attempt) => tables.getRecord({ tableId, afterDeal: after }, attempt), options),
+    );
   }
 
   /** Return the deal that the end of the match cut off, with its seed and moves; undefined if there is none. */

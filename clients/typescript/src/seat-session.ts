@@ -2,7 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Connection } from "./connection.js";
 import type { Card } from "./generated/buraco/v1/card_pb.js";
 import type { Move } from "./generated/buraco/v1/move_pb.js";
-import type { Table } from "./generated/buraco/v1/table_pb.js";
+import type { DealRecord, Table } from "./generated/buraco/v1/table_pb.js";
 import type {
   ChatAudience,
   ChatMessage,
@@ -12,6 +12,7 @@ import type {
   TableServiceListLegalMovesResponse,
   UndoMoveResponse,
 } from "./generated/buraco/v1/table_service_pb.js";
+import { iterateChat, iterateDeals } from "./pages.js";
 import { SeatToken } from "./seat-token.js";
 import { type Attempt, type CallOptions, type ChangeOptions, newRequestId } from "./unary.js";
 import { Watch, type WatchOptions } from "./watch.js";
@@ -210,18 +211,31 @@ export class SeatSession {
   }
 
   /** Yield the messages that the seat may read, after a number (default: from the first that is kept). */
-  async *listChat({
+  listChat({
     afterMessage = 0n,
     ...options
   }: CallOptions & { readonly afterMessage?: bigint } = {}): AsyncGenerator<ChatMessage, void, undefined> {
-    for (let after = afterMessage; ; ) {
+    return iterateChat(afterMessage, (after) => {
       const request = { tableId: this.tableId, afterMessage: after };
-      const page = await this.#call((attempt) => this.#connection.tables.listChat(request, attempt), options);
-      yield* page.messages;
-      const last = page.messages.at(-1);
-      if (!page.more || !last) return;
-      after = last.number;
-    }
+      return this.#call((attempt) => this.#connection.tables.listChat(request, attempt), options);
+    });
+  }
+
+  /**
+   * Yield the finished deals after a deal number (default: all), in order, also of a table that spectators may not see;
+   * `verifyDeal` checks them.
+   *
+   * @example
+   * for await (const deal of session.getRecord()) console.log(verifyDeal(deal, { seat: session.seat }).isFair);
+   */
+  getRecord({
+    afterDeal = 0,
+    ...options
+  }: CallOptions & { readonly afterDeal?: number } = {}): AsyncGenerator<DealRecord, void, undefined> {
+    return iterateDeals(afterDeal, (after) => {
+      const request = { tableId: this.tableId, afterDeal: after };
+      return this.#call((attempt) => this.#connection.tables.getRecord(request, attempt), options);
+    });
   }
 
   /** Exchange the token for a fresh one; calls do so by themselves when half of its life is over. */

@@ -170,8 +170,12 @@ test("lists yield all pages", async () => {
   expect((await Array.fromAsync(client.listTables())).map((table) => table.id)).toEqual(["a", "b", "c"]);
   expect((await Array.fromAsync(client.getRecord("t"))).map((deal) => deal.dealNumber)).toEqual([1, 2, 3]);
   expect(await Array.fromAsync(client.listEntries())).toHaveLength(2);
-  const messages = await Array.fromAsync((await client.joinTable("t")).listChat());
-  expect(messages.map((message) => message.number)).toEqual([2n, 4n, 6n]);
+  const session = await client.joinTable("t");
+  expect((await Array.fromAsync(session.getRecord({ afterDeal: 1 }))).map((deal) => deal.dealNumber)).toEqual([2, 3]);
+  for (const messages of [session.listChat(), client.listChat("t")]) {
+    expect((await Array.fromAsync(messages)).map((message) => message.number)).toEqual([2n, 4n, 6n]);
+  }
+  expect(await Array.fromAsync(client.listChat("t", { afterMessage: 4n }))).toHaveLength(1);
 });
 
 test("a chat message is a text or a phrase, to the table or the partner", async () => {

@@ -1,8 +1,26 @@
 import { Code } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type BuracoClient, BuracoError, createBuracoClient, discard, drawStock, verifyDeal } from "../src/index.ts";
-import { Card, EntryKind, type Move, TableAccess, TableState, Violation } from "../src/messages.ts";
+import {
+  type BuracoClient,
+  BuracoError,
+  createBuracoClient,
+  discard,
+  drawStock,
+  type SeatSession,
+  type TableSettings,
+  verifyDeal,
+} from "../src/index.ts";
+import {
+  Card,
+  type ChatMessage,
+  EntryKind,
+  type Move,
+  SpectatorPolicy,
+  TableAccess,
+  TableState,
+  Violation,
+} from "../src/messages.ts";
 import { Server } from "./support/server.ts";
 
 let server: Server;
@@ -38,8 +56,12 @@ function choose(moves: readonly Move[]): Move {
 }
 
 /** Play a table of two players to its end, and return the revisions of events that each of them saw. */
-async function play(client: BuracoClient, onTurn: (turns: number) => Promise<void> = async () => {}) {
-  const { table } = await client.createTable({ rules: "burraco", seats: 2, targetScore: 0 });
+async function play(
+  client: BuracoClient,
+  options: TableSettings["options"] = {},
+  onTurn: (turns: number) => Promise<void> = async () => {},
+) {
+  const { table } = await client.createTable({ rules: "burraco", seats: 2, targetScore: 0, options });
   const entropy = new TextEncoder().encode("dice");
   const sessions = [
     await client.joinTable(table.id, { playerName: "Ada", entropy }),
@@ -67,7 +89,7 @@ async function play(client: BuracoClient, onTurn: (turns: number) => Promise<voi
       return { revisions, hand };
     }),
   );
-  return { tableId: table.id, watched, entropy };
+  return { tableId: table.id, sessions, watched, entropy };
 }
 
 function expectNoGap(revisions: readonly bigint[]): void {
@@ -204,6 +226,23 @@ test.each(["gRPC from Node", "Connect from a page"])("a watch has chat and prese
   }
 });
 
+test("players alone read record and chat of a table without spectators, and a spectator the chat of another", async () => {
+  const client = server.client();
+  const texts = async (messages: AsyncIterable<ChatMessage>) =>
+    (await Array.fromAsync(messages)).map((message) => message.content.value);
+  const [open, closed] = [await play(client), await play(client, { spectators: SpectatorPolicy.NONE })];
+  for (const { sessions } of [open, closed]) {
+    const [one, other] = sessions as [SeatSession, SeatSession];
+    await one.sendChat({ text: "well played" });
+    expect(await texts(other.listChat())).toEqual(["well played"]);
+    expect((await Array.fromAsync(other.getRecord())).map((deal) => deal.dealNumber)).toEqual([1]);
+  }
+  expect(await texts(client.listChat(open.tableId))).toEqual(["well played"]);
+  for (const pages of [client.listChat(closed.tableId), client.getRecord(closed.tableId)]) {
+    expect(await failure(pages.next())).toMatchObject({ reason: "SPECTATORS_NOT_ALLOWED" });
+  }
+});
+
 test("players meet by quick join, invitation and list, and the creator removes one", async () => {
   const client = server.client();
   const settings = { rules: "open", seats: 2, targetScore: 1234 };
@@ -250,7 +289,7 @@ test.each(["gRPC from Node", "Connect from a page"])(
       ? own.client()
       : createBuracoClient(createConnectTransport({ baseUrl: own.webUrl }), PATIENT);
     try {
-      const { watched, tableId } = await play(client, async (turns) => {
+      const { watched, tableId } = await play(client, {}, async (turns) => {
         if (turns === 5) await own.kill();
         if (turns === 15) await own.stop();
         if (turns === 5 || turns === 15) await own.restart();

@@ -109,6 +109,21 @@ test("a silent stream counts as broken", async () => {
   expect(seen).toEqual(["connected", "state 1", "reconnecting", "connected", "events 2"]);
 });
 
+test("a watch names silence as the reason why it connects again", async () => {
+  const client = fakeClient(
+    {
+      watchTable: async function* (_, context) {
+        await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+      },
+    },
+    { heartbeatTimeoutMs: 50 },
+  );
+  const watched = client.watch("t");
+  const { value: update } = await watched[Symbol.asyncIterator]().next();
+  expect(update).toMatchObject({ state: "reconnecting", error: { description: "no message came for 50 ms" } });
+  watched.close();
+});
+
 test("after missed changes that are no longer stored the state follows, even an older one", async () => {
   const { seen } = await watch([
     [state(5n), BROKEN],
@@ -223,4 +238,28 @@ test("a stream whose token was renewed meanwhile is opened with the fresh one", 
   const seen = (await Array.fromAsync(session.watch())).map(short);
   expect(seen).toEqual(["connected", "state 1", "events 2"]);
   expect(tokens).toEqual(["Bearer old", "Bearer fresh"]);
+});
+
+test.each([
+  ["a token is refused that was not replaced", false, refusal(Code.Unauthenticated, "TOKEN_EXPIRED")],
+  [
+    "the seat is given back, whether its token was replaced or not",
+    true,
+    refusal(Code.PermissionDenied, "SEAT_NOT_YOURS"),
+  ],
+])("a seat's watch ends with the error when %s", async (_, isReplaced, error) => {
+  const watchTable = vi.fn(async function* (): AsyncGenerator<Message> {
+    yield state(1n);
+    if (watchTable.mock.calls.length > 1) return yield events(2n, true);
+    if (isReplaced) await session.renewToken();
+    throw error;
+  });
+  const client = fakeClient({
+    joinTable: () => ({ seat: 0, token: "old", table: { id: "t" } }),
+    renewToken: () => ({ token: "fresh" }),
+    watchTable,
+  });
+  const session = await client.joinTable("t");
+  await expect(Array.fromAsync(session.watch())).rejects.toMatchObject({ code: error.code });
+  expect(watchTable).toHaveBeenCalledTimes(1);
 });
