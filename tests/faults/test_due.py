@@ -32,10 +32,11 @@ LOOK = 1.3
 class Replicas:
     """Two replicas with clocks that jump together."""
 
-    def __init__(self, store_url: str, replica: MakeReplica, folder: Path) -> None:
+    def __init__(self, store_url: str, replica: MakeReplica, folder: Path, **settings: str) -> None:
+        """`settings` are environment variables."""
         self._clocks = [Clock(folder / f"clock-{number}") for number in range(2)]
         self.all: list[Replica] = [
-            replica(store_url, module="tests.faults.clock", BURACO_CLOCK_TOLERANCE="0", **clock.environment)
+            replica(store_url, module="tests.faults.clock", BURACO_CLOCK_TOLERANCE="0", **clock.environment, **settings)
             for clock in self._clocks
         ]
         self._ahead = 0.0

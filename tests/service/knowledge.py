@@ -48,6 +48,27 @@ def contained(message: Message, path: str = "") -> Iterator[tuple[str, str, list
             yield "bytes", here, values
 
 
+class Secrets:
+    """Texts that are meant for some receivers alone, by the names that a test has for them."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, frozenset[str]] = {}
+        self.checked = 0
+        """Messages that were looked at."""
+
+    def keep(self, text: str, *readers: str) -> None:
+        """From now on nobody but the readers may be sent the text."""
+        assert text
+        self.known[text] = frozenset(readers)
+
+    def check(self, message: object, receiver: str) -> None:
+        """A message, refusal or text that somebody was sent."""
+        text = str(message)
+        found = [secret for secret, readers in self.known.items() if receiver not in readers and secret in text]
+        assert not found, (found, receiver, text)
+        self.checked += 1
+
+
 class Watched:
     """The truth of one table, revision by revision, and what may be sent of it."""
 

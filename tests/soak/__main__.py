@@ -5,6 +5,10 @@ for the first part of the time; the last part has no faults, to show the growth 
 or SubmitMoves with WatchTable, at some tables two of them for one seat; each finished table is followed by a new one.
 In the end every table whose creation was acknowledged has to be in the store, sound, with every acknowledged move in
 its place, and no other. The status is 1 if not, or if an error reached a bot in spite of its client's retries.
+
+Then the same with tables of the kind that people play at: with stakes in accounts, a clock, scores to be confirmed and
+chat, of players who resign, and who stay away and come back. No credit and no message may be lost either, and no stake
+may be left unsettled.
 """
 
 import argparse
@@ -21,13 +25,15 @@ from typing import Final
 from buraco_service.stores.urls import open_store
 from tests.bench.stores import PLACES
 from tests.servers import postgres, valkey
-from tests.soak.audit import audit
+from tests.soak.audit import Findings, audit
 from tests.soak.faults import Faults
 from tests.soak.growth import measure_growth
 from tests.soak.ledger import Ledger
 from tests.soak.load import KINDS, Load
 from tests.soak.memory import measure_memory
 from tests.soak.meters import make_meter
+from tests.soak.online import SETTINGS, OnlineLoad
+from tests.soak.online_audit import audit_online
 from tests.soak.replicas import Replica, running_replicas
 from tests.soak.report import Outcome, report
 from tests.soak.storage import measure_storage
@@ -57,9 +63,9 @@ def main() -> int:
     parser.add_argument("--matches", type=int, default=2, help="matches at a time while growth is measured (default 2)")
     parser.add_argument(
         "--only",
-        choices=("load", "growth", "memory", "storage"),
-        default="load",
-        help="what is measured; growth: whether the memory of a replica is level, of which --seconds 3600 can tell",
+        choices=("load", "online", "growth", "memory", "storage"),
+        help="what is measured (default: load, then online, each for --seconds); growth: whether the memory of a"
+        " replica is level, of which --seconds 3600 can tell",
     )
     arguments = parser.parse_args()
     if arguments.only == "memory":
@@ -75,9 +81,10 @@ def main() -> int:
         return 0 if all(level) else 1
     passed = True
     for store in stores:
-        outcome = asyncio.run(_soak(store, arguments))
-        print(report(outcome), end="\n\n", flush=True)
-        passed = passed and outcome.has_passed
+        for kind in (arguments.only,) if arguments.only else ("load", "online"):
+            outcome = asyncio.run(_soak(store, arguments, is_online=kind == "online"))
+            print(report(outcome), end="\n\n", flush=True)
+            passed = passed and outcome.has_passed
     return 0 if passed else 1
 
 
@@ -94,19 +101,22 @@ async def _growth(store: str, arguments: argparse.Namespace) -> bool:
     )
 
 
-async def _soak(store: str, arguments: argparse.Namespace) -> Outcome:
+async def _soak(store: str, arguments: argparse.Namespace, *, is_online: bool) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="buraco-soak-") as name:
         folder = Path(name)
         place = folder / "store"
         place.mkdir()
-        with PLACES[store](place) as url, running_replicas(folder, url) as replicas:
+        with (
+            PLACES[store](place) as url,
+            running_replicas(folder, url, settings=SETTINGS if is_online else {}) as replicas,
+        ):
             meter = make_meter(url)
             before = await meter.read()
             used = sum(replica.processor_seconds for replica in replicas)
             driver = time.process_time()
             ledger = Ledger(arguments.pause, random.Random(f"{arguments.seed}/pauses"))
             target = "ipv4:" + ",".join(replica.address for replica in replicas)
-            load = Load(target, ledger, arguments.seed)
+            load = (OnlineLoad if is_online else Load)(target, ledger, arguments.seed)
             faults = Faults(replicas, arguments.fault_every, random.Random(f"{arguments.seed}/faults"))
             begun = time.monotonic()
             load.begin(arguments.tables, arguments.kind or list(KINDS))
@@ -122,9 +132,14 @@ async def _soak(store: str, arguments: argparse.Namespace) -> Outcome:
             driver = time.process_time() - driver
             after = await meter.read()
             counters = sum([await asyncio.to_thread(replica.read_counters) for replica in replicas], Counter[str]())
+            if isinstance(load, OnlineLoad):
+                await load.settle()
             await load.close()
             opened = await open_store(url)
-            findings = await audit(opened, ledger)
+            if isinstance(load, OnlineLoad):
+                findings: Findings = await audit_online(opened, ledger, load.notes)
+            else:
+                findings = await audit(opened, ledger)
             await opened.close()
         error_lines = [line for replica in replicas for line in replica.error_lines()]
     return Outcome(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from buraco.v1 import move_pb2
@@ -68,22 +69,29 @@ class Ledger:
     ) -> int:
         """Think, make a move by `send`, which returns its revision, and note it. Raise LoadEnded once closing."""
         await asyncio.sleep(min(self._rng.expovariate(1.0), _LONGEST_PAUSE) * self._pause)
-        if self.closing:
-            raise LoadEnded
         begin = time.monotonic()
-        self._under_way += 1
-        try:
-            revision = await send()
-        except RevisionStale:
-            self.conflicts += 1
-            raise
-        finally:
-            self._under_way -= 1
-            self._set_idle()
+        with self.under_way():
+            try:
+                revision = await send()
+            except RevisionStale:
+                self.conflicts += 1
+                raise
         self.moves.append(Timed(begin, time.monotonic()))
         (move,) = moves
         self.tables[table_id].append(Acknowledged(revision, seat, move.SerializeToString(deterministic=True)))
         return revision
+
+    @contextlib.contextmanager
+    def under_way(self) -> Iterator[None]:
+        """Let the end of the load wait for the block. Raise LoadEnded once closing."""
+        if self.closing:
+            raise LoadEnded
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            self._set_idle()
 
     def note_error(self, error: BuracoError) -> None:
         """Count an error that reached a bot."""

@@ -60,7 +60,7 @@ class Load:
                 # Channels to the same addresses would share connections otherwise.
                 self._clients.append(BuracoClient(self._target, options={"grpc.use_local_subchannel_pool": 1}))
                 wire.observe(self._clients[-1])
-            self._tasks.append(asyncio.create_task(self._play_on(self._clients[-1], KINDS[kinds[number % len(kinds)]])))
+            self._tasks.append(asyncio.create_task(self._play_on(self._clients[-1], kinds[number % len(kinds)])))
 
     async def end(self) -> None:
         """Wait for the moves under way, and end the bots. Raise an error of a bot that is no BuracoError."""
@@ -77,10 +77,10 @@ class Load:
         for client in self._clients:
             await client.close()
 
-    async def _play_on(self, client: BuracoClient, ways: tuple[tuple[Play, ...], ...]) -> None:
+    async def _play_on(self, client: BuracoClient, kind: str) -> None:
         while not self._ledger.closing:
             try:
-                await self._play(client, ways)
+                await self._play(client, kind)
             except* BuracoError as group:
                 for error in _flatten(group):
                     self._ledger.note_error(error)
@@ -88,7 +88,7 @@ class Load:
             except* LoadEnded:
                 pass
 
-    async def _play(self, client: BuracoClient, ways: tuple[tuple[Play, ...], ...]) -> None:
+    async def _play(self, client: BuracoClient, kind: str) -> None:
         """Open a table and play its match."""
         number = self._opened
         self._opened += 1
@@ -98,7 +98,7 @@ class Load:
         table_id = seats[0].table_id
         async with asyncio.TaskGroup() as players:
             for seat in seats:
-                for play in ways[seat.seat % 2]:
+                for play in KINDS[kind][seat.seat % 2]:
                     bot = make_bot(_BOTS[(number + seat.seat) % len(_BOTS)], random.Random(rng.random()))
                     players.create_task(play(seat, bot))
         self._ledger.finished.add(table_id)

@@ -8,9 +8,10 @@ import secrets
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from buraco_bots.scraping import scrape
@@ -123,9 +124,11 @@ class Replica:
 
 
 @contextmanager
-def running_replicas(folder: Path, store: str, count: int = 2) -> Iterator[list[Replica]]:
-    """Run `count` replicas on one store, with one signing key."""
-    environment = {"BURACO_SIGNING_KEYS": f"soak:{secrets.token_hex(32)}", "BURACO_STORE": store}
+def running_replicas(
+    folder: Path, store: str, count: int = 2, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[list[Replica]]:
+    """Run `count` replicas on one store, with one signing key. `settings` are environment variables."""
+    environment = {"BURACO_SIGNING_KEYS": f"soak:{secrets.token_hex(32)}", "BURACO_STORE": store, **settings}
     options = [f"--{name}={value}" for name, value in _LIMITS.items()]
     options += ["--log-level=warning", "--log-format=json"]
     replicas = [Replica(folder, f"replica-{number}", tuple(options), environment) for number in range(1, count + 1)]

@@ -11,6 +11,7 @@ from tests.soak.faults import Faults
 from tests.soak.growth import growth_after
 from tests.soak.ledger import Ledger, Timed
 from tests.soak.meters import Reading
+from tests.soak.online_audit import OnlineFindings
 from tests.soak.replicas import Replica
 
 _MIB = 1 << 20
@@ -54,7 +55,8 @@ def report(outcome: Outcome) -> str:
     rows = [*_rates(outcome), *_latencies(outcome), *_errors(outcome), *_memory(outcome), *_storage(outcome)]
     rows += _losses(outcome)
     width = max(len(name) for name, _ in rows)
-    title = f"{outcome.store}: {outcome.tables_at_a_time} tables at a time for {outcome.seconds:.0f} s, 2 replicas"
+    kind = "online tables" if isinstance(outcome.findings, OnlineFindings) else "tables"
+    title = f"{outcome.store}: {outcome.tables_at_a_time} {kind} at a time for {outcome.seconds:.0f} s, 2 replicas"
     lines = [title, *(f"  {name:<{width}}  {value}" for name, value in rows)]
     problems = [*outcome.findings.problems[:10], *[line[:_WIDTH] for line in outcome.error_lines[:3]]]
     lines += [f"  ! {problem}" for problem in problems]
@@ -145,9 +147,18 @@ def _storage(outcome: Outcome) -> list[tuple[str, str]]:
 
 def _losses(outcome: Outcome) -> list[tuple[str, str]]:
     findings = outcome.findings
-    return [
+    rows = [
         ("tables", f"{findings.tables}, {findings.finished} of them finished, {findings.moves} moves"),
         ("tables lost / unsound", f"{findings.lost_tables} / {findings.unsound}"),
         ("moves lost / made twice", f"{findings.lost_moves} / {findings.doubled_moves}"),
         ("errors in the replicas' logs", str(len(outcome.error_lines))),
     ]
+    if isinstance(findings, OnlineFindings):
+        rows += [
+            ("turns finished by the clock", f"{findings.timeouts}; players stayed away {findings.absences} times"),
+            ("scores confirmed, messages", f"{findings.confirmations}, {findings.messages}"),
+            ("credits lost", str(findings.credits_lost)),
+            ("stakes settled / left unsettled", f"{findings.settled} / {findings.unsettled}"),
+            ("messages lost / made twice", f"{findings.lost_messages} / {findings.doubled_messages}"),
+        ]
+    return rows

@@ -36,9 +36,26 @@ def test_growth_is_measured() -> None:
 @pytest.mark.slow
 def test_load_with_a_fault_loses_nothing() -> None:
     """Some seconds of play with a replica killed end well, with every table and move accounted for."""
-    command = [sys.executable, "-m", "tests.soak", "--store", "sqlite", "--tables", "10", "--pause", "0.2"]
+    _run_without_loss("load", "sqlite")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["sqlite", "valkey"])
+def test_online_load_with_a_fault_loses_nothing(store: str) -> None:
+    """The same with stakes, clocks and chat: every credit and every message is accounted for, too."""
+    printed = _run_without_loss("online", store)
+    assert re.search(r"credits lost +0\n", printed)
+    assert re.search(r"messages lost / made twice +0 / 0\n", printed)
+    settled, unsettled = re.search(r"settled / left unsettled +(\d+) / (\d+)\n", printed).groups()  # type: ignore[union-attr]
+    assert int(settled) >= 1
+    assert unsettled == "0"
+
+
+def _run_without_loss(kind: str, store: str) -> str:
+    """Run some seconds of a load in which a replica is killed, and return what it prints."""
+    command = [sys.executable, "-m", "tests.soak", "--only", kind, "--store", store, "--tables", "10"]
     run = subprocess.run(
-        [*command, "--seconds", "20", "--fault-every", "3"],
+        [*command, "--pause", "0.2", "--seconds", "20", "--fault-every", "3"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -50,3 +67,4 @@ def test_load_with_a_fault_loses_nothing() -> None:
     assert re.search(r"tables lost / unsound +0 / 0\n", run.stdout)
     assert re.search(r"moves lost / made twice +0 / 0\n", run.stdout)
     assert int(re.search(r"killed / stopped in order +(\d+)", run.stdout)[1]) >= 1  # type: ignore[index]
+    return run.stdout

@@ -51,8 +51,11 @@ def table_view_bytes(
 
 
 def _credit_field(table: TableValue, seat: int | None) -> bytes:
-    """Return the field of a seat's View with the credits of its player, if that is who staked for the seat."""
-    if table.stakes is None or seat is None:
+    """Return the field of a seat's View with the credits of its player, if that is who staked for the seat.
+
+    They are not for a bot that plays for the player.
+    """
+    if table.stakes is None or seat is None or table.seats[seat].substitute_token_id:
         return b""
     held = table.seats[seat]
     is_own = held.stake is not None and held.stake.account_id == held.player_id

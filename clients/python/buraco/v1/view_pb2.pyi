@@ -198,8 +198,8 @@ class View(_message.Message):
     starter: _builtins.int
     """The seat that starts this deal."""
     credit: _builtins.int
-    """Credits that the seat's player can stake, as this table's last entry in the account left them; absent in the public view, and
-    for a seat without an account.
+    """Credits that the seat's player can stake, as this table's last entry in the account left them; absent in the public view,
+    for a seat without an account, and while a bot plays for the player.
     """
     @_builtins.property
     def hand(self) -> _containers.RepeatedScalarFieldContainer[_card_pb2.Card.ValueType]:
