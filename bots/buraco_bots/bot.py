@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Final, Literal, Protocol
 
+from buraco.v1 import event_pb2
 from buraco_rules import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile, View
 
 WILD_MOVES_END: Final = 64
@@ -22,7 +23,8 @@ _PLAIN_ORDER: Final = (DrawStock, Discard, TakePile, LayOff, LayMeld, MoveWild)
 class Bot(Protocol):
     """A player, which is asked for every single move of its seat.
 
-    A bot sits in one seat for a whole match, and may keep what it saw. It takes all its chance from the generator it
+    A bot sits in one seat for a whole match, and may keep what it saw. What else it may have is in `Plans`, `Observes`
+    and `Described`. It takes all its chance from the generator it
     was made with: the same seed, views and moves give the same choices. Outside the arena it is made and asked in a
     thread of its own with a time limit (`buraco_bots.thinking`), beside other bots in theirs.
     """
@@ -32,8 +34,41 @@ class Bot(Protocol):
         ...
 
 
-BotFactory = Callable[[Random], Bot]
-"""Makes a bot for one seat of one match: usually its class."""
+class Plans(Protocol):
+    """A bot that gives several moves at once, which is faster at a table: they are sent in one message."""
+
+    def plan(self, view: View, moves: Sequence[Move]) -> Sequence[Move]:
+        """Return the next moves of the turn, at least one and at most all of them; asked in place of `choose`.
+
+        The first is one of `moves`. One that follows must be legal after those before it; when the turn is not over
+        after the last, the bot is asked again.
+        """
+        ...
+
+
+class Observes(Protocol):
+    """A bot that is told what happens at its table, as a person there sees it: without it no discard is seen twice."""
+
+    def observe(self, event: event_pb2.Event) -> None:
+        """Note an event of the contract, redacted for the bot's seat.
+
+        All events of the match come in their order, those of the bot's own moves included, just before it is asked for
+        its next move; those after its last move do not come.
+        """
+        ...
+
+
+class Described(Protocol):
+    """A bot that says more of itself than its name in the registry."""
+
+    name: str
+    """Shown at tables and in reports; by default the name of its class."""
+    version: str
+    """Shown in reports, to tell results of different versions apart; by default empty."""
+
+
+BotFactory = Callable[..., Bot]
+"""Makes a bot for one seat of one match of a `random.Random` and its parameters by name: usually its class."""
 
 FaultKind = Literal["late", "error", "illegal"]
 """A bot exceeded its time, raised an error (or could not be made), or chose a move that is not legal."""
@@ -51,9 +86,19 @@ class BotFault(Exception):
             "" if error is None else "".join(traceback.format_list(traceback.extract_tb(error.__traceback__)[1:]))
         )
 
+    def __reduce__(self) -> tuple[Callable[..., BotFault], tuple[object, ...]]:
+        """Let a fault come out of another process, where the error itself stays."""
+        return _fault_with_lines, (self.kind, str(self), self.lines)
+
     def describe(self) -> str:
         """Return the message, followed by the lines of the bot that led to the error."""
         return f"{self}\n{self.lines}".rstrip()
+
+
+def _fault_with_lines(kind: FaultKind, message: str, lines: str) -> BotFault:
+    fault = BotFault(kind, message)
+    fault.lines = lines
+    return fault
 
 
 def make_bot(factory: BotFactory, random: Random) -> Bot:
@@ -82,10 +127,40 @@ def ask_bot(bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> Mov
         raise
     except BaseException as error:  # sys.exit() in a bot ends no other bot's play
         raise BotFault("error", f"{name} failed: {type(error).__name__}: {error}", error) from error
-    # The type counts too: two moves without cards, DrawStock and TakePile, are equal tuples.
-    if not any([move is choice or (move == choice and type(move) is type(choice)) for move in moves]):
+    if not _is_among(choice, moves):
         raise BotFault("illegal", f"{name} chose {choice!r}, which is no legal move")
     return choice
+
+
+def ask_for_moves(
+    bot: Bot, view: View, moves: Sequence[Move], moves_made: int, events: Iterable[event_pb2.Event] = ()
+) -> tuple[Move, ...]:
+    """Return what the bot plays next: its plan if it `Plans`, else its choice. A bot that `Observes` notes `events` first.
+
+    Only the first move is certain to be legal. Other arguments and errors are those of `ask_bot`.
+    """
+    observe: Callable[[event_pb2.Event], object] | None = getattr(bot, "observe", None)
+    plan: Callable[[View, Sequence[Move]], Sequence[Move]] | None = getattr(bot, "plan", None)
+    name = type(bot).__name__
+    try:
+        if observe is not None:
+            for event in events:
+                observe(event)
+        planned = None if plan is None or moves_made >= WILD_MOVES_END else tuple(plan(view, moves))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise BotFault("error", f"{name} failed: {type(error).__name__}: {error}", error) from error
+    if planned is None:
+        return (ask_bot(bot, view, moves, moves_made),)
+    if not planned or not _is_among(planned[0], moves):
+        raise BotFault("illegal", f"{name} planned {planned!r}, which begins with no legal move")
+    return planned
+
+
+def _is_among(choice: Move, moves: Sequence[Move]) -> bool:
+    # The type counts too: two moves without cards, DrawStock and TakePile, are equal tuples.
+    return any([move is choice or (move == choice and type(move) is type(choice)) for move in moves])
 
 
 def choose_plain_move(moves: Sequence[Move]) -> Move:

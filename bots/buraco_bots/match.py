@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from buraco.v1 import table_pb2
-from buraco_bots.arena import bot_random, master_seed
 from buraco_bots.bot import BotFactory
+from buraco_bots.matches import bot_random, master_seed
 from buraco_bots.player import play_seat
 from buraco_bots.registry import player_name
 from buraco_bots.report import MatchReport, replay

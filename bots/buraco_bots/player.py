@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 
-from buraco.v1 import table_service_pb2
-from buraco_bots.bot import Bot
+from buraco.v1 import event_pb2, table_pb2, table_service_pb2
+from buraco_bots.bot import Bot, BotFault
 from buraco_bots.thinking import DEFAULT_TOLERANCE, Thinker
-from buraco_client import PlayUpdate, RevisionStale, Seat
+from buraco_client import PlayUpdate, RevisionStale, RuleBroken, Seat
 from buraco_codec.moves import move_from_pb, move_to_pb
 from buraco_codec.views import view_from_pb
 
@@ -29,21 +29,27 @@ async def play_seat(
     moves_made = 0
     turn: tuple[int, int] | None = None
     moves_in_turn = 0
+    events: list[event_pb2.Event] = []
     async with seat.play() as session:
         async for update in session:
             if on_update is not None:
                 on_update(update)
+            if isinstance(update, table_pb2.Events):
+                events += update.events
             if not isinstance(update, table_service_pb2.PlayTurn):
                 continue
             view = view_from_pb(update.view)
             if turn != (view.match.deal_number, view.turn_number):
                 turn, moves_in_turn = (view.match.deal_number, view.turn_number), 0
             moves = [move_from_pb(move) for move in update.moves]
-            move = await thinker.choose(bot, view, moves, moves_in_turn)
+            chosen = await thinker.choose(bot, view, moves, moves_in_turn, tuple(events))
+            events.clear()
             try:
-                await session.submit([move_to_pb(move)], update.revision)
+                await session.submit(map(move_to_pb, chosen), update.revision)
             except RevisionStale:
                 continue  # somebody left or joined meanwhile: the turn comes again
-            moves_made += 1
-            moves_in_turn += 1
+            except RuleBroken as broken:
+                raise BotFault("illegal", f"{type(bot).__name__} planned {chosen!r}: {broken}") from None
+            moves_made += len(chosen)
+            moves_in_turn += len(chosen)
     return moves_made

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
-from buraco_bots.bot import Bot, BotFactory, BotFault, ask_bot, choose_plain_move, make_bot
+from buraco.v1 import event_pb2
+from buraco_bots.bot import Bot, BotFactory, BotFault, ask_for_moves, choose_plain_move, make_bot
 from buraco_bots.bot_threads import BotThread
 from buraco_rules import Move, View
 
@@ -77,26 +78,30 @@ class Thinker:
             self._count(fault)
             raise
 
-    async def choose(self, bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> Move:
-        """Return the bot's choice, or a plain move after a fault that is tolerated. Raise BotFault.
+    async def choose(
+        self, bot: Bot, view: View, moves: Sequence[Move], moves_made: int, events: Sequence[event_pb2.Event] = ()
+    ) -> Sequence[Move]:
+        """Return what the bot plays next, or a plain move after a fault that is tolerated. Raise BotFault.
 
-        Plain moves finish the whole turn in which a bot fails.
+        Plain moves finish the whole turn in which a bot fails. Arguments are those of `ask_for_moves`.
         """
         turn = view.match.deal_number, view.turn_number
         if turn == self._failed_turn:
-            return choose_plain_move(moves)
+            return (choose_plain_move(moves),)
         try:
-            move, seconds = await self._run(partial(_ask_timed, bot, view, moves, moves_made), "to choose a move")
+            chosen, seconds = await self._run(
+                partial(_ask_timed, bot, view, moves, moves_made, events), "to choose a move"
+            )
         except BotFault as fault:
             self._count(fault)
             if self._faults > self._tolerance.faults:
                 raise
             _log.warning("%s: its turn is finished by plain moves: %s", self._seat, fault.describe())
             self._failed_turn = turn
-            return choose_plain_move(moves)
+            return (choose_plain_move(moves),)
         if self._metrics is not None:
             self._metrics.observe_choice(self._bot, seconds)
-        return move
+        return chosen
 
     def close(self) -> None:
         """End the thread as soon as it has no call to run; do not wait for that."""
@@ -129,9 +134,11 @@ class Thinker:
         return result.result()
 
 
-def _ask_timed(bot: Bot, view: View, moves: Sequence[Move], moves_made: int) -> tuple[Move, float]:
+def _ask_timed(
+    bot: Bot, view: View, moves: Sequence[Move], moves_made: int, events: Sequence[event_pb2.Event]
+) -> tuple[Sequence[Move], float]:
     start = time.perf_counter()
-    return ask_bot(bot, view, moves, moves_made), time.perf_counter() - start
+    return ask_for_moves(bot, view, moves, moves_made, events), time.perf_counter() - start
 
 
 def _call_and_settle(call: Callable[[], T], result: asyncio.Future[T]) -> None:

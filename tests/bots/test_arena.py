@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 from click.testing import CliRunner
 
-from buraco_bots.arena import (
+from buraco_bots.matches import (
     ContenderStatistics,
     PlayedMatch,
     Statistics,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from buraco.v1 import table_pb2
-from buraco_bots.arena import bot_random
-from buraco_bots.arena import play_match as play_in_process
+from buraco_bots.matches import bot_random
+from buraco_bots.matches import play_match as play_in_process
 from buraco_bots.bot import BotFault
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.match import MatchSetup, play_match

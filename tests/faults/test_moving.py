@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from buraco.v1 import table_pb2, table_service_pb2
-from buraco_bots.arena import play_match as play_in_process
+from buraco_bots.matches import play_match as play_in_process
 from buraco_bots.match import MatchSetup, play_match
 from buraco_bots.random_bot import RandomBot
 from buraco_client import BuracoClient, PlayUpdate
