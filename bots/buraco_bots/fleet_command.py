@@ -106,7 +106,8 @@ def fleet(
     server_access = parse_access(**access)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        factories = [(player_name(name), load_factory(name)) for name in map(str.strip, bots.split(","))]
+        loaded = [(name, load_factory(name)) for name in map(str.strip, bots.split(","))]
+        factories = [(player_name(name), factory) for name, factory in loaded]
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
     metrics = FleetMetrics()

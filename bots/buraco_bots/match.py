@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 
 from buraco.v1 import table_pb2
-from buraco_bots.bot import BotFactory
+from buraco_bots.bot import BotFactory, BotFault
 from buraco_bots.matches import bot_random, master_seed
 from buraco_bots.player import play_seat
 from buraco_bots.registry import player_name
 from buraco_bots.report import MatchReport, replay
 from buraco_bots.thinking import DEFAULT_TOLERANCE, Thinker, Tolerance
-from buraco_client import BuracoClient, PlayUpdate
+from buraco_client import BuracoClient, BuracoError, PlayUpdate, Seat
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,21 @@ async def play_match(
     setup: MatchSetup,
     on_start: Callable[[table_pb2.Table], object] | None = None,
     on_update: Callable[[PlayUpdate], object] | None = None,
+    *,
+    make_thinker: Callable[[int, str], Thinker] | None = None,
+    resigns: bool = False,
 ) -> MatchReport:
     """Create a table, seat the bots, play the match and check its records.
 
     `on_start` is called with the table once the seats are taken, `on_update` with every update that seat 0 receives.
-    Raise BuracoError, BotFault and RecordMismatch; after an error the table stays, unfinished.
+    `make_thinker` returns what asks the bot of a seat, of this number and player name; None: one with the setup's
+    tolerance. Raise BuracoError, BotFault and RecordMismatch; after an error the table stays, unfinished, but after a
+    BotFault the side of seat 0 ends it by resigning if it `resigns`.
     """
+    make_thinker = make_thinker or (lambda seat, name: Thinker(name, name, setup.tolerance))
     with ExitStack() as stack:
         names = [player_name(name, f" {seat}") for seat, name in enumerate(setup.bots)]
-        thinkers = [stack.enter_context(closing(Thinker(name, name, setup.tolerance))) for name in names]
+        thinkers = [stack.enter_context(closing(make_thinker(seat, name))) for seat, name in enumerate(names)]
         bots = [
             await thinker.make(factory, bot_random(setup.seed, seat))
             for seat, (thinker, factory) in enumerate(zip(thinkers, setup.factories, strict=True))
@@ -66,7 +72,10 @@ async def play_match(
                 for seat, bot, thinker in zip(seats, bots, thinkers, strict=True):
                     players.create_task(play_seat(seat, bot, on_update if seat.seat == 0 else None, thinker))
         except BaseExceptionGroup as group:
-            raise _first_error(group) from None
+            error = _first_error(group)
+            if resigns and isinstance(error, BotFault):
+                await _resign(seats[::2])
+            raise error from None
     seconds = time.monotonic() - start
     deals = tuple([replay(record) async for record in client.get_record(table.id)])
     finished = await client.get_table(table.id)
@@ -82,6 +91,12 @@ async def play_match(
         totals=(first, second),
         seconds=seconds,
     )
+
+
+async def _resign(partners: Sequence[Seat]) -> None:
+    with suppress(BuracoError):  # nobody waits for that table
+        for seat in partners:
+            await seat.resign()
 
 
 def _first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -6,13 +6,14 @@ The same seed gives the same deals as a table of the service that was created wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
 from typing import Protocol
 
 from buraco.v1 import event_pb2
-from buraco_bots.bot import Bot, BotFactory, BotFault, ask_for_moves, make_bot
+from buraco_bots.bot import Bot, BotFactory, BotFault, ask_for_moves, close_bot, make_bot, name_of
 from buraco_codec.events import event_bytes, redacted_event
 from buraco_rules import (
     Deal,
@@ -30,7 +31,7 @@ from buraco_rules import (
     server_seed,
     view_of,
 )
-from buraco_rules.events import Dealt, Event
+from buraco_rules.events import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +86,36 @@ def _ask(
     return ask_for_moves(bot, view, moves, moves_made, events)
 
 
-def play_deal(deal: Deal, bots: Sequence[Bot], ask: Ask = _ask, dealt: Dealt | None = None) -> PlayedDeal:
-    """Play a deal to its end, with one bot a seat. Raise BotFault.
+class Audience:
+    """What the bots of a match that `Observes` are still to see, by seat."""
 
-    Bots that observe are shown `dealt` first, if it is given, and then what is played.
-    """
+    def __init__(self, bots: Sequence[Bot]) -> None:
+        self._unseen: dict[int, list[event_pb2.Event]] = {
+            seat: [] for seat, bot in enumerate(bots) if hasattr(bot, "observe")
+        }
+
+    def add(self, happened: Iterable[Event]) -> None:
+        """Add events for every bot, as it may see them."""
+        if self._unseen:
+            for event in happened:
+                whole = event_bytes(event)
+                for seat, unseen in self._unseen.items():
+                    unseen.append(event_pb2.Event.FromString(redacted_event(whole, seat)))
+
+    def take(self, seat: int) -> Sequence[event_pb2.Event]:
+        """Return what the bot of a seat has not seen yet, which counts as seen then."""
+        unseen = self._unseen.get(seat)
+        if not unseen:
+            return ()
+        self._unseen[seat] = []
+        return unseen
+
+
+def play_deal(deal: Deal, bots: Sequence[Bot], ask: Ask = _ask, audience: Audience | None = None) -> PlayedDeal:
+    """Play a deal to its end, with one bot a seat. Raise BotFault."""
+    audience = audience or Audience(bots)
     moves = turn_start = turn = 0
-    shown: list[list[event_pb2.Event] | None] = [[] if hasattr(bot, "observe") else None for bot in bots]
-    observed = any(events is not None for events in shown)
     leads: list[int] = []
-    if observed and dealt is not None:
-        _show(dealt, shown)
     while deal.phase is not Phase.OVER:
         seat = deal.seat_to_move
         legal = legal_moves(deal)
@@ -103,41 +123,33 @@ def play_deal(deal: Deal, bots: Sequence[Bot], ask: Ask = _ask, dealt: Dealt | N
         if deal.turn.number != turn:
             turn, turn_start = deal.turn.number, moves
             leads.append(view.sides[0].table_points - view.sides[1].table_points)
-        events = shown[seat]
-        chosen = ask(seat, bots[seat], view, legal, moves - turn_start, events or ())
-        if events:
-            events.clear()
-        for move in chosen:
+        for move in ask(seat, bots[seat], view, legal, moves - turn_start, audience.take(seat)):
             try:
                 deal, happened = apply_for(deal, seat, move)
             except IllegalMove as illegal:
-                raise BotFault("illegal", f"{type(bots[seat]).__name__} planned {move!r}: {illegal}") from None
+                raise BotFault("illegal", f"{name_of(bots[seat])} planned {move!r}: {illegal}") from None
             moves += 1
-            if observed:
-                for event in happened:
-                    _show(event, shown)
+            audience.add(happened)
     return PlayedDeal(deal, moves, tuple(leads))
-
-
-def _show(event: Event, shown: Sequence[list[event_pb2.Event] | None]) -> None:
-    """Add an event for every seat that observes, as that seat may see it."""
-    whole = event_bytes(event)
-    for seat, events in enumerate(shown):
-        if events is not None:
-            events.append(event_pb2.Event.FromString(redacted_event(whole, seat)))
 
 
 def play_match(rules: RuleSet, factories: Sequence[BotFactory], seed: str, target: int, ask: Ask = _ask) -> PlayedMatch:
     """Play a match to the target score (0 = one deal), with one factory a seat (2 or 4). Raise BotFault."""
     master = master_seed(seed)
-    bots = [make_bot(factory, bot_random(seed, seat)) for seat, factory in enumerate(factories)]
     match = Match(target_score=target, starter=-1)
+    bots: list[Bot] = []
     played: list[PlayedDeal] = []
-    while True:
-        deal, dealt = deal_match(rules, len(bots), server_seed(master, match.deal_number), match)
-        played.append(play_deal(deal, bots, ask, dealt))
-        end = played[-1].deal
-        result = match_result(end)
-        if result is not None:
-            return PlayedMatch(tuple(played), result.winner, result.scores)
-        match = next_match(end)
+    with ExitStack() as stack:
+        for seat, factory in enumerate(factories):
+            bots.append(make_bot(factory, bot_random(seed, seat)))
+            stack.callback(close_bot, bots[-1])
+        audience = Audience(bots)
+        while True:
+            deal, dealt = deal_match(rules, len(bots), server_seed(master, match.deal_number), match)
+            audience.add([dealt])
+            played.append(play_deal(deal, bots, ask, audience))
+            end = played[-1].deal
+            result = match_result(end)
+            if result is not None:
+                return PlayedMatch(tuple(played), result.winner, result.scores)
+            match = next_match(end)

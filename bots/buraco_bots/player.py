@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from buraco.v1 import event_pb2, table_pb2, table_service_pb2
-from buraco_bots.bot import Bot, BotFault
+from buraco_bots.bot import Bot, BotFault, name_of
 from buraco_bots.thinking import DEFAULT_TOLERANCE, Thinker
 from buraco_client import PlayUpdate, RevisionStale, RuleBroken, Seat
 from buraco_codec.moves import move_from_pb, move_to_pb
@@ -45,11 +45,14 @@ async def play_seat(
             chosen = await thinker.choose(bot, view, moves, moves_in_turn, tuple(events))
             events.clear()
             try:
-                await session.submit(map(move_to_pb, chosen), update.revision)
+                try:
+                    await session.submit(map(move_to_pb, chosen), update.revision)
+                except RuleBroken as broken:  # none of them was played
+                    fault = BotFault("illegal", f"{name_of(bot)} planned {chosen!r}: {broken}")
+                    chosen = thinker.tolerate(fault, view, moves)
+                    await session.submit(map(move_to_pb, chosen), update.revision)
             except RevisionStale:
                 continue  # somebody left or joined meanwhile: the turn comes again
-            except RuleBroken as broken:
-                raise BotFault("illegal", f"{type(bot).__name__} planned {chosen!r}: {broken}") from None
             moves_made += len(chosen)
             moves_in_turn += len(chosen)
     return moves_made

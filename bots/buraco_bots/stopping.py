@@ -15,6 +15,7 @@ from typing import Final, Self
 import click
 
 from buraco_bots.bot_threads import overdue_threads
+from buraco_bots.programs import kill_programs
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -113,6 +114,7 @@ class StopSignals:
                 self._stop()
             elif number != signal.SIGHUP:  # a terminal that is closed may send two
                 self.abort()
+                kill_programs()
                 os._exit(128 + number)
 
 
@@ -140,4 +142,5 @@ def _exit_now(error: click.ClickException | None) -> None:
         error.show()
     sys.stdout.flush()
     sys.stderr.flush()
+    kill_programs()
     os._exit(0 if error is None else error.exit_code)

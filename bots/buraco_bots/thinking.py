@@ -10,17 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import click
 
 from buraco.v1 import event_pb2
-from buraco_bots.bot import Bot, BotFactory, BotFault, ask_for_moves, choose_plain_move, make_bot
+from buraco_bots.bot import Bot, BotFactory, BotFault, FaultKind, ask_for_moves, choose_plain_move, close_bot, make_bot
 from buraco_bots.bot_threads import BotThread
 from buraco_rules import Move, View
-
-if TYPE_CHECKING:
-    from buraco_bots.fleet_metrics import FleetMetrics
 
 THINKING_LIMIT: Final = 30.0
 """Seconds that a bot may take for a choice by default."""
@@ -53,30 +50,43 @@ thinking_limit_option = click.option(
 """The click option of commands that run bots with a time limit."""
 
 
+class Meter(Protocol):
+    """Counts what bots do, such as the metrics of a fleet."""
+
+    def observe_choice(self, bot: str, seconds: float) -> object:
+        """Record how long a bot took to choose a move."""
+
+    def count_fault(self, bot: str, kind: FaultKind) -> object:
+        """Count a fault of a bot."""
+
+
 class Thinker:
     """Makes the bot of one seat and asks it for its moves, with a time limit and in a thread that only this bot uses.
 
-    A call that exceeds the limit is abandoned with its thread. The bot is not asked again before that thread has ended,
-    so there is at most one such thread a seat.
+    A call that exceeds the limit is abandoned with its thread, and the bot is closed if it can be. The bot is not asked
+    again before that thread has ended, so there is at most one such thread a seat.
     """
 
-    def __init__(self, bot: str, seat: str, tolerance: Tolerance, metrics: FleetMetrics | None = None) -> None:
-        """`bot`: the name for metrics and threads; `seat`: the bot and its seat, for the log."""
+    def __init__(self, bot: str, seat: str, tolerance: Tolerance, meter: Meter | None = None) -> None:
+        """`bot`: the name for the meter and threads; `seat`: the bot and its seat, for the log."""
         self._bot = bot
         self._seat = seat
         self._tolerance = tolerance
-        self._metrics = metrics
+        self._meter = meter
+        self._made: Bot | None = None
         self._thread: BotThread | None = None
         self._faults = 0
         self._failed_turn: tuple[int, int] | None = None
+        self._unseen: list[event_pb2.Event] = []
 
     async def make(self, factory: BotFactory, random: Random) -> Bot:
         """Return a bot of its factory. Raise BotFault, which is never tolerated here but counts as a fault."""
         try:
-            return await self._run(partial(make_bot, factory, random), "to be made")
+            self._made = await self._run(partial(make_bot, factory, random), "to be made")
         except BotFault as fault:
             self._count(fault)
             raise
+        return self._made
 
     async def choose(
         self, bot: Bot, view: View, moves: Sequence[Move], moves_made: int, events: Sequence[event_pb2.Event] = ()
@@ -85,33 +95,41 @@ class Thinker:
 
         Plain moves finish the whole turn in which a bot fails. Arguments are those of `ask_for_moves`.
         """
-        turn = view.match.deal_number, view.turn_number
-        if turn == self._failed_turn:
+        self._made = bot
+        self._unseen += events
+        if self._failed_turn == _turn_of(view):
             return (choose_plain_move(moves),)
+        unseen, self._unseen = tuple(self._unseen), []
         try:
             chosen, seconds = await self._run(
-                partial(_ask_timed, bot, view, moves, moves_made, events), "to choose a move"
+                partial(_ask_timed, bot, view, moves, moves_made, unseen), "to choose a move"
             )
         except BotFault as fault:
-            self._count(fault)
-            if self._faults > self._tolerance.faults:
-                raise
-            _log.warning("%s: its turn is finished by plain moves: %s", self._seat, fault.describe())
-            self._failed_turn = turn
-            return (choose_plain_move(moves),)
-        if self._metrics is not None:
-            self._metrics.observe_choice(self._bot, seconds)
+            return self.tolerate(fault, view, moves)
+        if self._meter is not None:
+            self._meter.observe_choice(self._bot, seconds)
         return chosen
 
+    def tolerate(self, fault: BotFault, view: View, moves: Sequence[Move]) -> Sequence[Move]:
+        """Return a plain move after a fault of the bot. Raise the fault if it was one too many."""
+        self._count(fault)
+        if self._faults > self._tolerance.faults:
+            raise fault
+        _log.warning("%s: its turn is finished by plain moves: %s", self._seat, fault.describe())
+        self._failed_turn = _turn_of(view)
+        return (choose_plain_move(moves),)
+
     def close(self) -> None:
-        """End the thread as soon as it has no call to run; do not wait for that."""
+        """Close the bot, and end the thread as soon as it has no call to run; do not wait for that."""
+        if self._made is not None:
+            close_bot(self._made)
         if self._thread is not None:
             self._thread.calls.put(None)
 
     def _count(self, fault: BotFault) -> None:
         self._faults += 1
-        if self._metrics is not None:
-            self._metrics.count_fault(self._bot, fault.kind)
+        if self._meter is not None:
+            self._meter.count_fault(self._bot, fault.kind)
 
     async def _run(self, call: Callable[[], T], purpose: str) -> T:
         """Return the result of a call in the bot's thread. Raise BotFault."""
@@ -129,9 +147,15 @@ class Thinker:
         finally:
             if result.cancel():  # False if the result has come
                 self._thread.abandon()
+                if self._made is not None:
+                    close_bot(self._made)
         if result.cancelled():
             raise BotFault("late", f"{self._bot} took longer than {self._tolerance.seconds:g} s {purpose}")
         return result.result()
+
+
+def _turn_of(view: View) -> tuple[int, int]:
+    return view.match.deal_number, view.turn_number
 
 
 def _ask_timed(

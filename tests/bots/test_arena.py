@@ -1,144 +1,286 @@
+"""The command `buraco arena`, as its users run it."""
+
 from __future__ import annotations
 
-import hashlib
-import hmac
-from collections.abc import Iterable
+import asyncio
+import csv
+import json
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
-from buraco_bots.matches import (
-    ContenderStatistics,
-    PlayedMatch,
-    Statistics,
-    bot_random,
-    master_seed,
-    play_match,
-    play_matches,
-)
-from buraco_bots.arena_command import arena
-from buraco_bots.bot import BotFactory
-from buraco_bots.greedy import GreedyBot
-from buraco_bots.random_bot import RandomBot
-from buraco_rules import PRESETS, PRESETS_BY_ID, Phase, RuleSet, score_deal, server_seed
-from tests.rules.positions import CLASSIC
+from buraco.v1 import table_pb2
+from buraco_bots.arena.command import arena
+from buraco_bots.arena.fingerprints import describe_bot
+from buraco_bots.local_server import RunningServer, local_server
+from buraco_client import BuracoClient
+from buraco_rules import PRESETS_BY_ID
+from tests.bots.test_arena_pairs import ODD
 
-BOTS: list[BotFactory] = [GreedyBot, RandomBot]
+BURACO = Path(sysconfig.get_path("scripts")) / "buraco"
+PATIENCE = 120.0
+QUICK = ["--workers", "1", "--rule-set", "closed"]
 
 
-def statistics(played: Iterable[tuple[PlayedMatch, bool]]) -> Statistics:
-    """Return the statistics of matches."""
-    result = Statistics()
-    for match, swapped in played:
-        result.add(match, swapped)
-    return result
+def invoke(*arguments: str) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(arena, [*QUICK, *arguments])
 
 
-@pytest.mark.parametrize("seats", [2, 4])
-@pytest.mark.parametrize("rules", PRESETS, ids=lambda rules: rules.id)
-def test_every_rule_set(rules: RuleSet, seats: int) -> None:
-    """Both bots play nothing but legal moves, and so every deal to its end, in every rule set."""
-    match = play_match(rules, [BOTS[seat // 2 % 2 if seats == 4 else seat] for seat in range(seats)], "legal", 0)
-    (played,) = match.deals
-    assert played.deal.phase is Phase.OVER
-    assert played.moves > 20
+def document(*arguments: str) -> Any:
+    """The JSON document of an arena."""
+    result = invoke(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
 
 
-def test_match_to_target() -> None:
-    """A match goes on until a side has reached the target, and its scores are those of its deals."""
-    match = play_match(CLASSIC, [GreedyBot, GreedyBot], "target", 2005)
-    totals = [0, 0]
-    for number, played in enumerate(match.deals, 1):
-        assert played.deal.match.deal_number == number
-        assert max(totals) < 2005
-        for side, score in enumerate(score_deal(played.deal).sides):
-            totals[side] += score.total
-    assert max(totals) >= 2005
-    assert match.scores == tuple(totals)
-    assert match.winner == totals.index(max(totals))
+def without_times(found: Any) -> Any:
+    """A document without how long choices took."""
+    if isinstance(found, dict):
+        return {name: without_times(value) for name, value in found.items() if name not in ("think", "think_seconds")}
+    return [without_times(value) for value in found] if isinstance(found, list) else found
 
 
-def test_same_seed() -> None:
-    """The same seed gives the same match, choices of the bots included; another seed gives another."""
-    first, again, other = (play_match(CLASSIC, BOTS, seed, 1000) for seed in ("one", "one", "two"))
-    assert first == again
-    assert first != other
+def test_table() -> None:
+    """A line for each pairing has pairs, win rate and difference with their intervals, Elo and a verdict."""
+    result = invoke("--bots", f"greedy,random,{ODD}:Raises", "--pairs", "4")
+    assert result.exit_code == 0, result.output
+    heading, first, *_ = lines = result.stdout.splitlines()
+    assert heading.split() == ["pairs", "wins", "95", "%", "Elo", "points", "a", "match", "verdict"]
+    assert first.startswith("greedy – random")
+    assert first.endswith("greedy is better")
+    raises = next(line for line in lines if line.startswith(f"random – {ODD}:Raises"))
+    assert "100.0%" in raises
+    assert "  matches forfeited: error 8" in lines
+    assert lines[-1].startswith("8 deals in ")
+    assert sum(["a choice" in line for line in lines]) == 6
 
 
-def test_seeds() -> None:
-    """Deals are shuffled as at a table that was created with the SHA-256 of the seed's text."""
-    master = master_seed("text")
-    assert master == hashlib.sha256(b"text").digest()
-    assert server_seed(master, 3) == hmac.new(master, b"\x00\x00\x00\x03", hashlib.sha256).digest()
-    assert bot_random("text", 0).random() != bot_random("text", 1).random()
+def test_equals() -> None:
+    """A bot against itself shows 50 % without width."""
+    result = invoke("--bots", "greedy,greedy", "--pairs", "2")
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("greedy – greedy")]
+    assert "50.0%   50.0% – 50.0%" in line
+    assert line.endswith("equal")
 
 
-def test_sides_are_exchanged() -> None:
-    """Every shuffle is played from both sides, so that good cards favour neither contender."""
-    played = list(play_matches(CLASSIC, (RandomBot, RandomBot), 2, "pairs", 0, 4))
-    assert [swapped for _, swapped in played] == [False, True, False, True]
-    starters = [match.deals[0].deal.starter for match, _ in played]
-    assert starters[0] == starters[1]
-    assert starters[2] == starters[3]
+def test_inconclusive() -> None:
+    """Where the interval covers 50 %, that is the verdict."""
+    found = document("--bots", f"{ODD}:Last,{ODD}:Last?skip=1", "--pairs", "1")
+    (pairing,) = found["pairings"]
+    assert pairing["win_rate"]["low"] <= 0.5 <= pairing["win_rate"]["high"]
+    assert pairing["verdict"] == "inconclusive"
 
 
-def test_statistics() -> None:
-    """Wins, points, buracos and closes are counted for the contender, whichever side it sat on."""
-    matches = list(play_matches(CLASSIC, (GreedyBot, RandomBot), 2, "counted", 0, 6))
-    result = statistics(matches)
-    greedy, chance = result.contenders
-    assert (result.matches, result.deals) == (6, 6)
-    assert result.moves == sum(deal.moves for match, _ in matches for deal in match.deals)
-    assert greedy.wins == sum(match.winner == (1 if swapped else 0) for match, swapped in matches)
-    assert greedy.wins + chance.wins + result.draws == 6
-    own = [score_deal(match.deals[0].deal).sides[1 if swapped else 0].total for match, swapped in matches]
-    assert greedy.points == sum(own)
-    melds = [meld for match, swapped in matches for meld in match.deals[0].deal.sides[1 if swapped else 0].melds]
-    assert greedy.buracos.total() == sum(meld.is_buraco for meld in melds)
-    assert 0 <= chance.closed <= 6 - greedy.closed
+def test_document() -> None:
+    """The JSON document has what is needed to play it again, and is the same for the same seed and any workers."""
+    arguments = ["--bots", f"{ODD}:Last?skip=1,random,greedy", "--pairs", "3", "--format", "gauntlet", "--seed", "json"]
+    found = document(*arguments)
+    assert found["settings"] == {
+        "bots": [f"{ODD}:Last?skip=1", "random", "greedy"],
+        "made_of": {name: describe_bot(name) for name in (f"{ODD}:Last?skip=1", "random", "greedy")},
+        "format": "gauntlet",
+        "seats": 2,
+        "rule_set": "closed",
+        "target": 0,
+        "seed": "json",
+        "thinking_limit": 30.0,
+        "at": "processes",
+    }
+    assert found["settings"]["made_of"][f"{ODD}:Last?skip=1"]["version"] == "1.5"
+    assert set(found["versions"]) == {"buraco", "python"}
+    assert [[one["bot"] for one in pairing["contenders"]] for pairing in found["pairings"]] == [
+        [f"{ODD}:Last?skip=1", "random"],
+        [f"{ODD}:Last?skip=1", "greedy"],
+    ]
+    for pairing in found["pairings"]:
+        assert sum(pairing["pentanomial"]) == len(pairing["pairs"]) == 3
+        assert pairing["win_rate"]["low"] <= pairing["win_rate"]["value"] <= pairing["win_rate"]["high"]
+        assert pairing["sprt"] is None
+    again = document(*arguments, "--workers", "2")
+    assert without_times(again) == without_times(found)
+    assert without_times(document(*arguments, "--seed", "other")) != without_times(found)
 
 
-@pytest.mark.parametrize(
-    ("wins", "draws", "matches", "low", "high"),
-    [(8, 0, 10, 0.490, 0.943), (10, 0, 10, 0.722, 1.0), (0, 0, 10, 0.0, 0.278), (40, 20, 100, 0.404, 0.596)],
-)
-def test_confidence(wins: int, draws: int, matches: int, low: float, high: float) -> None:
-    """The interval around a win rate is Wilson's, a draw counting half a win."""
-    contenders = ContenderStatistics(wins), ContenderStatistics(matches - wins - draws)
-    result = Statistics(matches, matches, 1, draws, contenders)
-    assert result.confidence(0) == pytest.approx((low, high), abs=0.001)
-    assert sum(result.win_rate(contender) for contender in (0, 1)) == pytest.approx(1.0)
+def test_sequential_test() -> None:
+    """A sequential test stops a pairing when it has decided, after the same pairs for any number of workers."""
+    for workers in ("1", "2"):
+        found = document("--bots", "greedy,random", "--pairs", "60", "--sprt", "0,50", "--workers", workers)
+        (pairing,) = found["pairings"]
+        assert (pairing["sprt"]["decision"], pairing["sprt"]["pairs"]) == ("better", 16)
+        assert 16 <= len(pairing["pairs"]) < 60
+        assert pairing["sprt"]["elo"] == [0, 50]
+        assert pairing["sprt"]["bounds"] == pytest.approx([-2.944, 2.944], abs=0.001)
+    result = invoke("--bots", "greedy,random", "--pairs", "60", "--sprt", "0,50")
+    assert "SPRT of 0 against 50 Elo: " in result.stdout
+    assert "after 16 pairs: better" in result.stdout
 
 
-def test_command() -> None:
-    """`buraco arena` prints statistics of the two, the same for the same seed."""
-    arguments = ["--bots", "random,random", "--matches", "4", "--target", "0", "--rule-set", "closed"]
-    first, again = (CliRunner().invoke(arena, arguments) for _ in range(2))
-    assert first.exit_code == 0
-    assert "4 matches" in first.output
-    assert first.output.splitlines()[:2] == again.output.splitlines()[:2]
+def test_csv(tmp_path: Path) -> None:
+    """The CSV file has a line for each match, forfeits included."""
+    path = tmp_path / "matches.csv"
+    assert invoke("--bots", f"greedy,{ODD}:Raises,random", "--pairs", "2", "--csv", str(path)).exit_code == 0
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert len(rows) == 12
+    forfeits = [row for row in rows if row["forfeit"]]
+    assert {row["forfeit"] for row in forfeits} == {f"error: {ODD}:Raises"}
+    assert len(forfeits) == 8
+    assert all(int(row["moves"]) > 20 for row in rows if not row["forfeit"])
+    assert [(row["pair"], row["match"]) for row in rows[:4]] == [("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")]
+
+
+def test_plots(tmp_path: Path) -> None:
+    """Pictures are drawn of whatever there is: several pairings, a single pair, nothing but forfeits."""
+    for number, bots in enumerate(["greedy,random,buraco_bots.greedy:GreedyBot", f"random,{ODD}:Raises"]):
+        folder = tmp_path / str(number) / "plots"
+        result = invoke("--bots", bots, "--pairs", "1", "--plots", str(folder))
+        assert result.exit_code == 0, result.output
+        names = sorted([path.name for path in folder.iterdir()])
+        assert names == ["buracos.png", "differences.png", "elo.png", "leads.png", "lengths.png"]
+        assert all([path.read_bytes().startswith(b"\x89PNG") for path in folder.iterdir()])
+
+
+def test_goes_on(tmp_path: Path) -> None:
+    """With a journal finished pairs are not played again, and the result is that of one run."""
+    journal = ["--journal", str(tmp_path / "journal")]
+    arguments = ["--bots", "greedy,random", "--seed", "goes on"]
+    first = document(*arguments, *journal, "--pairs", "2")
+    lines = (tmp_path / "journal").read_text().splitlines()
+    assert len(lines) == 3
+    whole = document(*arguments, *journal, "--pairs", "4")
+    assert whole["pairings"][0]["pairs"][:2] == first["pairings"][0]["pairs"]
+    assert (tmp_path / "journal").read_text().splitlines()[:3] == lines
+    assert without_times(whole) == without_times(document(*arguments, "--pairs", "4"))
+    result = invoke(*arguments, *journal, "--pairs", "2")
+    assert result.stdout.splitlines()[1].split()[3] == "2"
+
+
+def test_killed_and_goes_on(tmp_path: Path) -> None:
+    """An arena that is killed loses no finished pair."""
+    journal = tmp_path / "journal"
+    command = ["arena", *QUICK, "--bots", "greedy,random", "--pairs", "12", "--journal", str(journal), "--json"]
+    with subprocess.Popen([BURACO, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
+            assert process.poll() is None
+        process.kill()
+    kept = journal.read_bytes().rpartition(b"\n")[0].split(b"\n")[1:]
+    run = subprocess.run([BURACO, *command], capture_output=True, timeout=PATIENCE, check=True)
+    (pairing,) = json.loads(run.stdout)["pairings"]
+    assert len(pairing["pairs"]) == 12
+    assert [pair for pair in map(json.loads, kept) if pair not in pairing["pairs"]] == []
+
+
+def test_changed_bot(tmp_path: Path) -> None:
+    """A journal of another version of a bot is refused, so that no result is of two bots."""
+    bot = tmp_path / "changing.py"
+    text = "class Mine:\n    def __init__(self, random): ...\n    def choose(self, view, moves): return moves[0]\n"
+    command = [
+        sys.executable,
+        "-m",
+        "buraco_service",
+        "arena",
+        *QUICK,
+        "--bots",
+        "changing:Mine,random",
+        "--pairs",
+        "1",
+    ]
+    command += ["--journal", "journal"]
+    for content, status, message in [(text, 0, ""), (text, 0, ""), (f"{text}\n# changed\n", 1, "another made_of")]:
+        bot.write_text(content)
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert run.returncode == status, run.stderr
+        assert message in run.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--bots", "greedy"], "two bots are needed"),
-        (["--bots", "greedy,clever"], "known are greedy, random"),
+        (["--bots", "greedy"], "two bots or more are needed"),
+        (["--bots", "greedy,random,greedy"], "no pairing of them twice"),
+        (["--bots", "greedy,clever"], "known are greedy, planner, random"),
+        (["--bots", "greedy,random?depth=2"], "'depth' is none of its parameters"),
         (["--rule-set", "chess"], "buraco-plus-classic"),
+        (["--sprt", "20,0"], "the lower first"),
+        (["--sprt", "0,inf"], "two numbers of Elo"),
+        (["--sprt", "20"], "two numbers of Elo"),
+        (["--tls"], "TLS needs a server"),
+        (["--matches", "4"], "No such option"),
     ],
 )
-def test_command_misused(arguments: list[str], message: str) -> None:
+def test_misused(arguments: list[str], message: str) -> None:
     """Bad usage is answered with what there is, and exit code 2."""
     result = CliRunner().invoke(arena, arguments)
     assert result.exit_code == 2
     assert message in result.output
 
 
+def test_no_journal(tmp_path: Path) -> None:
+    """A file that is no journal is an error with a message, and stays as it is."""
+    path = tmp_path / "diary"
+    path.write_text("dear diary\n")
+    result = invoke("--journal", str(path))
+    assert (result.exit_code, path.read_text()) == (1, "dear diary\n")
+    assert "is no journal of an arena" in result.stderr
+
+
 def test_greedy_beats_random() -> None:
     """Greedy wins at least 95 % of its matches to 1000 against random, over all rule sets."""
-    results = [
-        statistics(play_matches(rules, (GreedyBot, RandomBot), 2, "strength", 1000, 6))
-        for rules in PRESETS_BY_ID.values()
-    ]
-    assert sum(result.win_rate(0) for result in results) / len(results) >= 0.95
-    assert min(result.win_rate(0) for result in results) >= 0.8
+    rates = []
+    for rules in PRESETS_BY_ID:
+        found = document("--bots", "greedy,random", "--pairs", "3", "--target", "1000", "--rule-set", rules)
+        rates.append(found["pairings"][0]["win_rate"]["value"])
+    assert sum(rates) / len(rates) >= 0.95
+    assert min(rates) >= 0.8
+
+
+# ---- at a server -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[RunningServer]:
+    """A server whose tables are those of these tests."""
+    with local_server() as running:
+        yield running
+
+
+@pytest.mark.parametrize("seats", ["2", "4"])
+def test_at_a_server(own_server: RunningServer, seats: str) -> None:
+    """At tables of a server the figures are those of a process, but for the time of choices."""
+    arguments = ["--bots", "greedy,random", "--pairs", "2", "--seats", seats, "--seed", "tables"]
+    here, there = document(*arguments), document(*arguments, "--server", own_server.address)
+    assert there["settings"].pop("at") == "tables"
+    assert here["settings"].pop("at") == "processes"
+    assert without_times(there) == without_times(here)
+    assert there["pairings"][0]["contenders"][0]["think_seconds"]["mean"] > 0
+
+
+@pytest.mark.parametrize(
+    ("bot", "kind"), [("Raises", "error"), ("CheatsLater", "illegal"), ("Slow", "late"), ("Unmade", "error")]
+)
+def test_forfeits_at_a_server(own_server: RunningServer, bot: str, kind: str) -> None:
+    """At a server a fault forfeits its match as in a process, and the table does not stay open."""
+    arguments = ["--bots", f"random,{ODD}:{bot}", "--pairs", "1", "--thinking-limit", "0.9"]
+    found = document(*arguments, "--server", own_server.address)
+    (pairing,) = found["pairings"]
+    assert pairing["win_rate"]["value"] == 1.0
+    assert [one["forfeits"] for one in pairing["contenders"]] == [{}, {kind: 2}]
+
+    async def states() -> set[int]:
+        async with BuracoClient(own_server.address) as client:
+            return {table.state async for table in client.list_tables()}
+
+    assert asyncio.run(states()) <= {table_pb2.TABLE_STATE_FINISHED}
+
+
+def test_no_server() -> None:
+    """Without a server at the address the arena ends with a message, not with results."""
+    result = invoke("--server", "127.0.0.1:1", "--pairs", "1")
+    assert result.exit_code == 1
+    assert "Unavailable" in result.stderr or "DeadlineExceeded" in result.stderr

@@ -290,24 +290,49 @@ def test_match_stops_by_ctrl_c_in_a_terminal(folder: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_arena_stops_with_what_it_had(folder: Path, number: signal.Signals) -> None:
-    """One signal stops the arena, also where a bot hangs, with the statistics of the matches that were finished."""
-    arguments = ["--bots", "odd:TiresInTheThirdMatch,odd:Plays", "--target", "0", "--json"]
+    """One signal stops the arena, also where a bot hangs, with the results of the pairs that were finished."""
+    arguments = ["--bots", "odd:TiresInTheThirdMatch,odd:Plays", "--workers", "1", "--json"]
     with started(folder, "arena", *arguments) as process:
         wait_for(lambda: hung(folder))
         process.send_signal(number)
         output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number
-    assert json.loads(output)["matches"] == 2
+    (pairing,) = json.loads(output)["pairings"]
+    assert [pair["number"] for pair in pairing["pairs"]] == [0]
     assert errors == f"Error: stopped by {number.name}\n"
 
 
-def test_arena_stops_before_the_first_match(folder: Path) -> None:
-    """Without a finished match there are no statistics, only the message."""
+def test_arena_stops_before_the_first_pair(folder: Path) -> None:
+    """Without a finished pair there are no results, only the message."""
     with started(folder, "arena", "--bots", "odd:Stubborn,random") as process:
         wait_for(lambda: hung(folder))
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output, errors) == (130, "", "Error: stopped by SIGINT\n")
+
+
+def test_a_second_signal_ends_the_arena(folder: Path) -> None:
+    """A second signal ends the arena with all its processes, and so does a kill, which no process can see coming."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with started(folder, "arena", "--bots", "odd:Stubborn,odd:Sleeps", "--workers", "2", *FOR_EVER) as process:
+            wait_for(lambda: hung(folder))
+            workers = [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+            assert len(workers) >= 2
+            process.send_signal(number)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=PATIENCE)
+        assert process.returncode in (128 + number, -number)
+        wait_for(lambda pids=workers: not any(running(pid) for pid in pids))  # type: ignore[misc]
+        for file in folder.glob("hangs-*"):
+            file.unlink()
+
+
+def running(pid: int) -> bool:
+    """Whether a process runs, and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
 
 
 @pytest.fixture(scope="module")

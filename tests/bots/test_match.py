@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from buraco.v1 import table_pb2
-from buraco_bots.matches import bot_random
-from buraco_bots.matches import play_match as play_in_process
 from buraco_bots.bot import BotFault
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.match import MatchSetup, play_match
+from buraco_bots.matches import bot_random
+from buraco_bots.matches import play_match as play_in_process
 from buraco_bots.player import play_seat
 from buraco_bots.random_bot import RandomBot
 from buraco_bots.report import RecordMismatch, replay

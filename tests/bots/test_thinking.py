@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from buraco.v1 import event_pb2
 from buraco_bots.bot import Bot, BotFault, choose_plain_move
 from buraco_bots.bot_threads import BotThread, overdue_threads
 from buraco_bots.fleet_metrics import FleetMetrics
@@ -19,6 +20,7 @@ VIEW = view_of(DEAL, 0)
 NEXT_TURN = VIEW._replace(turn_number=VIEW.turn_number + 2)
 MOVES = legal_moves(DEAL)
 KING = Discard(39)
+PLAIN = (choose_plain_move(MOVES),)
 PATIENCE = 60.0
 AT_ONCE = 0.05
 
@@ -77,8 +79,8 @@ async def test_late() -> None:
 async def test_not_asked_while_it_hangs() -> None:
     """A bot that hangs is not asked a second time beside that, but again once it has returned."""
     bot, one = Absorbed(), thinker(AT_ONCE, faults=3)
-    assert await one.choose(bot, VIEW, MOVES, 0) == choose_plain_move(MOVES) != KING
-    assert await one.choose(bot, NEXT_TURN, MOVES, 0) == choose_plain_move(MOVES)
+    assert await one.choose(bot, VIEW, MOVES, 0) == PLAIN != (KING,)
+    assert await one.choose(bot, NEXT_TURN, MOVES, 0) == PLAIN
     assert (bot.asked, len(overdue_threads("mine")), len(overdue_threads("other"))) == (1, 1, 0)
     bot.released.set()
     await until_ended()
@@ -91,8 +93,8 @@ async def test_turn_is_finished(caplog: pytest.LogCaptureFixture) -> None:
     """The whole turn of a fault that is tolerated is finished by plain moves, and one fault more ends its play."""
     metrics = FleetMetrics()
     one = thinker(PATIENCE, faults=1, metrics=metrics)
-    assert await one.choose(Raises(), VIEW, MOVES, 0) == choose_plain_move(MOVES)
-    assert await one.choose(Raises(), VIEW, MOVES, 1) == choose_plain_move(MOVES)
+    assert await one.choose(Raises(), VIEW, MOVES, 0) == PLAIN
+    assert await one.choose(Raises(), VIEW, MOVES, 1) == PLAIN
     with pytest.raises(BotFault, match="Raises failed: LookupError"):
         await one.choose(Raises(), NEXT_TURN, MOVES, 0)
     one.close()
@@ -176,3 +178,57 @@ async def test_late_answer_after_the_loop() -> None:
     await asyncio.to_thread(play)
     bot.released.set()
     await until_ended()
+
+
+class Watches:
+    """Fails at its first choice, notes what it sees, and whether it was closed."""
+
+    def __init__(self) -> None:
+        self.seen: list[str | None] = []
+        self.choices = self.closed = 0
+
+    def observe(self, event: event_pb2.Event) -> None:
+        self.seen.append(event.WhichOneof("event"))
+
+    def choose(self, view: View, moves: Sequence[Move]) -> Move:
+        self.choices += 1
+        if self.choices == 1:
+            raise LookupError
+        return KING
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+async def test_events_of_a_failed_turn() -> None:
+    """A bot whose turn was finished by plain moves sees afterwards what happened meanwhile."""
+    bot, one = Watches(), thinker(PATIENCE, faults=1)
+    drawn, discarded = event_pb2.Event(drew=event_pb2.Drew()), event_pb2.Event(discarded=event_pb2.Discarded())
+    assert await one.choose(bot, VIEW, MOVES, 0, [drawn]) == PLAIN
+    assert await one.choose(bot, VIEW, MOVES, 1, [discarded]) == PLAIN
+    assert bot.seen == ["drew"]
+    assert await one.choose(bot, NEXT_TURN, MOVES, 0, [drawn]) == (KING,)
+    assert bot.seen == ["drew", "discarded", "drew"]
+    one.close()
+    assert bot.closed == 1
+
+
+async def test_late_bot_is_closed() -> None:
+    """A bot that is late is closed at once, so that what it waits for can end."""
+
+    class Blocked(Absorbed):
+        def close(self) -> None:
+            self.released.set()
+
+    bot = Blocked()
+    with pytest.raises(BotFault, match="took longer"):
+        await thinker(AT_ONCE).choose(bot, VIEW, MOVES, 0)
+    await until_ended()
+
+
+async def test_refused_plan() -> None:
+    """A plan that the table refuses counts as a fault, after which plain moves finish the turn if it is tolerated."""
+    one, fault = thinker(PATIENCE, faults=1), BotFault("illegal", "mine planned too much")
+    assert one.tolerate(fault, VIEW, MOVES) == PLAIN
+    with pytest.raises(BotFault, match="mine planned too much"):
+        one.tolerate(fault, NEXT_TURN, MOVES)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from buraco.v1 import table_pb2, table_service_pb2
-from buraco_bots.matches import play_match as play_in_process
 from buraco_bots.match import MatchSetup, play_match
+from buraco_bots.matches import play_match as play_in_process
 from buraco_bots.random_bot import RandomBot
 from buraco_client import BuracoClient, PlayUpdate
 from buraco_rules import PRESETS_BY_ID

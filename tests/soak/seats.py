@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from buraco.v1 import move_pb2, table_pb2, table_service_pb2
-from buraco_bots.bot import Bot, ask_bot
+from buraco_bots.bot import Bot, ask_for_moves
 from buraco_bots.player import play_seat
 from buraco_client import BuracoError, PlaySession, PlayUpdate, RevisionStale, Seat, Update
 from buraco_codec.moves import move_from_pb, move_to_pb
@@ -120,7 +120,7 @@ async def _play_turn(seat: NotedSeat, bot: Bot) -> None:
         seen = await seat.get_view()
         if seen.revision != legal.revision:
             continue
-        move = ask_bot(bot, view_from_pb(seen.view), [move_from_pb(move) for move in legal.moves], made)
+        move, *_ = ask_for_moves(bot, view_from_pb(seen.view), [move_from_pb(move) for move in legal.moves], made)
         try:
             await seat.submit([move_to_pb(move)], legal.revision)
         except RevisionStale:

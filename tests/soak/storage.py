@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
-from buraco_bots.bot import Bot, ask_bot, make_bot
+from buraco_bots.bot import Bot, ask_for_moves, make_bot
 from buraco_bots.registry import load_factory
 from buraco_rules import legal_moves, view_of
 from buraco_service.access.seat_tokens import SeatClaims, SeatTokens
@@ -116,7 +116,7 @@ async def _play(tables: Tables, seated: _Seated, stage: _Stage) -> int:
             turn, in_turn = table.deal.turn.number, 0
         seat = table.deal.seat_to_move
         legal = legal_moves(table.deal)
-        move = ask_bot(seated.bots[seat], view_of(table.deal, seat, legal), legal, in_turn)
+        move, *_ = ask_for_moves(seated.bots[seat], view_of(table.deal, seat, legal), legal, in_turn)
         await tables.submit(seated.id, seated.claims[seat], [move], None, str(uuid.uuid4()), with_view=False)
         total, made, in_turn = total + 1, made + 1, in_turn + 1
     return total

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import math
 import os
 import time
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from buraco_bots.arena.fingerprints import describe_bot
 from buraco_bots.arena.journal import Journal, JournalMismatch
-from buraco_bots.arena.pairs import PairFigures, PairTask
+from buraco_bots.arena.playing import Playing
 from buraco_bots.arena.plots import draw_plots
-from buraco_bots.arena.schedule import Format, pairings, schedule
-from buraco_bots.arena.standings import Pairing, format_table, pairings_of, to_csv, to_json
+from buraco_bots.arena.results import format_table, to_csv, to_json
+from buraco_bots.arena.schedule import Format, pairings
+from buraco_bots.arena.standings import Pairing, pairings_of
 from buraco_bots.arena.statistics import SequentialTest
+from buraco_bots.arena.tables import Venue
 from buraco_bots.arena.workers import WorkerFailed, Workers
-from buraco_bots.registry import UnknownBot, load_factory
+from buraco_bots.registry import UnknownBot
+from buraco_bots.server_access import access_options, parse_access
 from buraco_bots.stopping import StopSignals
 from buraco_bots.thinking import thinking_limit_option
 from buraco_rules import PRESETS, PRESETS_BY_ID
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """Where results go beyond the terminal."""
-
-    as_json: bool
-    csv: Path | None
-    plots: Path | None
 
 
 def _read_sprt(context: click.Context, parameter: click.Parameter, value: str | None) -> SequentialTest | None:
@@ -42,10 +35,10 @@ def _read_sprt(context: click.Context, parameter: click.Parameter, value: str | 
         return None
     try:
         low, high = map(float, value.split(","))
-        if low >= high:
+        if not -math.inf < low < high < math.inf:
             raise ValueError(value)
     except ValueError:
-        raise click.BadParameter("two numbers of Elo, the lower first, such as 0,20") from None
+        raise click.BadParameter("give two numbers of Elo, the lower first, such as 0,20") from None
     return SequentialTest(low, high)
 
 
@@ -55,7 +48,10 @@ def _read_sprt(context: click.Context, parameter: click.Parameter, value: str | 
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.option(
-    "--bots", default="greedy,random", metavar="NAME,NAME…", help="The contenders, by name or as module:Class."
+    "--bots",
+    default="greedy,random",
+    metavar="NAME,NAME…",
+    help="The contenders, by name, as module:Class or exec:COMMAND, with ?name=value&… for parameters.",
 )
 @click.option(
     "--format",
@@ -76,18 +72,21 @@ def _read_sprt(context: click.Context, parameter: click.Parameter, value: str | 
     "--sprt",
     callback=_read_sprt,
     metavar="LOW,HIGH",
-    help="Stop a pairing as soon as it is known whether its first bot is HIGH Elo better, or only LOW.",
+    help="Stop a pairing as soon as it is known whether its first bot is HIGH Elo better, or only LOW. Each answer is"
+    " wrong with a chance of 5 %.",
 )
 @click.option(
     "--journal",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Keep finished pairs there, and go on from those that are.",
+    help="Keep finished pairs in this file, and go on from those that are there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--csv", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a line a match.")
 @click.option("--plots", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER", help="Draw PNG pictures.")
 @thinking_limit_option
+@click.option("--server", metavar="HOST:PORT", help="Server to play at.  [default: none, play in processes]")
+@access_options
 def arena(
     bots: str,
     form: Format,
@@ -103,113 +102,76 @@ def arena(
     csv: Path | None,
     plots: Path | None,
     thinking_limit: float,
+    server: str | None,
+    **access: Any,
 ) -> None:
     """Let bots play pairs of matches with the same cards and exchanged sides, and print who is better.
+
+    A bot that is late, raises an error or chooses an illegal move forfeits its match.
 
     Ctrl-C (SIGINT) and SIGTERM stop it, with the results of the pairs until then, and status 130 and 143. With a
     journal the same command goes on later.
     """
+    server_access = parse_access(**access)
+    if server is None and server_access.tls is not None:
+        raise click.UsageError("TLS needs a server: give --server, too")
+    if plots is not None and importlib.util.find_spec("matplotlib") is None:
+        raise click.UsageError("--plots needs matplotlib, that is the extra `plots`")
     names = [name.strip() for name in bots.split(",")]
-    if len(names) < 2 or len({*names}) < len(names):
-        names = _distinct(names)
-    for name in names:
-        try:
-            load_factory(name)
-        except UnknownBot as unknown:
-            raise click.BadParameter(str(unknown), param_hint="--bots") from None
-    settings = {
-        "bots": names, "format": form, "seats": int(seats), "rule_set": rule_set, "target": target, "seed": seed,
-        "thinking_limit": thinking_limit,
-    }  # fmt: skip
     order = pairings(names, form)
+    if not order or len({tuple(sorted(pairing)) for pairing in order}) < len(order):
+        raise click.BadParameter("two bots or more are needed, no pairing of them twice", param_hint="--bots")
+    settings = {
+        "bots": names,
+        "made_of": {name: _describe(name) for name in names},
+        "format": form,
+        "seats": int(seats),
+        "rule_set": rule_set,
+        "target": target,
+        "seed": seed,
+        "thinking_limit": thinking_limit,
+        "at": "processes" if server is None else "tables",
+    }
+    played = Workers(workers or os.cpu_count() or 1, None if server is None else Venue(server, server_access))
     with StopSignals() as signals:
+        signals.abort = played.kill
         start = time.perf_counter()
-        finished: list[PairFigures] = []
         try:
-            with Journal(journal, settings) as kept:
-                playing = _Playing(settings, order, pairs, sprt, kept, finished)
-                played = Workers(workers or os.cpu_count() or 1)
-                with signals.stopping(played.stop):
-                    playing.run(played)
+            with Journal(journal, settings) as kept, signals.stopping(played.stop):
+                playing = Playing(settings, order, pairs, sprt, kept)
+                playing.run(played)
         except (JournalMismatch, OSError, WorkerFailed) as error:
             raise click.ClickException(str(error)) from None
         seconds = time.perf_counter() - start
-        found = pairings_of(finished, order)
+        found = pairings_of(playing.finished, order)
         if found:
-            _print(found, settings, sprt, seconds, Outputs(as_json, csv, plots))
+            if as_json:
+                click.echo(json.dumps(to_json(found, settings, sprt), indent=2))
+            else:
+                _print(found, sprt, seconds)
+            _write(found, csv, plots)
         signals.check()
 
 
-def _distinct(names: list[str]) -> list[str]:
-    if len(names) < 2:
-        raise click.BadParameter("two bots or more are needed", param_hint="--bots")
-    raise click.BadParameter("each bot once", param_hint="--bots")
+def _describe(name: str) -> dict[str, Any]:
+    try:
+        return describe_bot(name)
+    except UnknownBot as unknown:
+        raise click.BadParameter(str(unknown), param_hint="--bots") from None
 
 
-class _Playing:
-    """Plays what is not finished yet, with a progress bar on a terminal."""
-
-    def __init__(
-        self,
-        settings: dict[str, Any],
-        order: list[tuple[str, str]],
-        count: int,
-        test: SequentialTest | None,
-        kept: Journal,
-        finished: list[PairFigures],
-    ) -> None:
-        self._settings = settings
-        self._order = order
-        self._count = count
-        self._test = test
-        self._kept = kept
-        self._finished = finished
-        self._scores: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-        for pair in kept.finished:
-            if pair.number < count:
-                self._note(pair)
-
-    def run(self, workers: Workers) -> None:
-        total = self._count * len(self._order)
-        columns = (TextColumn("pairs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            bar = progress.add_task("pairs", total=total, completed=len(self._finished))
-            for pair in workers.play(self._tasks()):
-                self._kept.add(pair)
-                self._note(pair)
-                progress.update(bar, completed=len(self._finished))
-
-    def _note(self, pair: PairFigures) -> None:
-        self._finished.append(pair)
-        self._scores[pair.first, pair.second][pair.number] = pair.score
-
-    def _tasks(self) -> Iterator[PairTask]:
-        settings = self._settings
-        for first, second, number in schedule(self._order, self._count):
-            scores = self._scores[first, second]
-            if number in scores or (self._test and self._test.decide(list(scores.values())) != "open"):
-                continue
-            yield PairTask(
-                first, second, settings["rule_set"], settings["seats"], settings["target"], settings["seed"], number,
-                settings["thinking_limit"],
-            )  # fmt: skip
+def _print(found: Sequence[Pairing], test: SequentialTest | None, seconds: float) -> None:
+    for line in format_table(found, test):
+        click.echo(line)
+    deals = sum([len(pairing.deals) for pairing in found])
+    click.echo(f"\n{deals} deals in {seconds:.1f} s ({deals / seconds:.1f} deals/s)")
 
 
-def _print(
-    found: list[Pairing], settings: dict[str, Any], test: SequentialTest | None, seconds: float, outputs: Outputs
-) -> None:
-    if outputs.as_json:
-        click.echo(json.dumps(to_json(found, settings, test), indent=2))
-    else:
-        for line in format_table(found, test):
-            click.echo(line)
-        deals = sum([len(match.deals) for pairing in found for pair in pairing.pairs for match in pair.matches])
-        click.echo(f"{deals} deals in {seconds:.1f} s ({deals / seconds:.1f} deals/s)")
-    if outputs.csv is not None:
-        outputs.csv.write_text(to_csv(found))
-    if outputs.plots is not None:
-        try:
-            written = draw_plots(found, outputs.plots)
-        except ImportError:
-            raise click.ClickException("plots need matplotlib: install the extra `plots`") from None
-        click.echo(f"{len(written)} pictures in {outputs.plots}", err=True)
+def _write(found: Sequence[Pairing], csv: Path | None, plots: Path | None) -> None:
+    try:
+        if csv is not None:
+            csv.write_text(to_csv(found), encoding="utf-8")
+        if plots is not None:
+            click.echo(f"{len(draw_plots(found, plots))} pictures in {plots}", err=True)
+    except OSError as error:
+        raise click.ClickException(f"the results could not be written: {error}") from None

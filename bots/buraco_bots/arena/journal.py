@@ -6,13 +6,16 @@ because the process was killed while writing it, is dropped.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Final, Self
 
-from buraco_bots.arena.pairs import PairFigures
+from buraco_bots.arena.figures import PairFigures
+
+_BEGINNING: Final = b'{"settings":'
 
 
 class JournalMismatch(Exception):
@@ -20,12 +23,17 @@ class JournalMismatch(Exception):
 
 
 class Journal:
-    """Finished pairs in a file; a context manager that has it open. None keeps nothing."""
+    """Finished pairs in a file; a context manager that has it open, and no other process meanwhile. None keeps nothing.
+
+    with Journal(Path("kept.jsonl"), {"seed": "arena"}) as journal:
+        journal.add(pair)
+    """
 
     def __init__(self, path: Path | None, settings: dict[str, Any]) -> None:
+        """`settings`: what is played; pairs of other settings are not continued."""
         self._path = path
         self._settings = json.loads(json.dumps(settings))
-        self._file: Any = None
+        self._file: IO[bytes] | None = None
         self.finished: list[PairFigures] = []
         """What was found when it was opened."""
 
@@ -33,18 +41,28 @@ class Journal:
         """Raise JournalMismatch, or OSError for a file that cannot be read and written."""
         if self._path is None:
             return self
-        text = self._path.read_text() if self._path.exists() else ""
-        whole, _, _ = text.rpartition("\n")
-        if whole:
-            self._read(whole.split("\n"))
-        self._file = self._path.open("r+" if text else "w")
-        if whole:
-            self._file.seek(len((whole + "\n").encode()))
-            self._file.truncate()
-        else:
-            self._file.truncate(0)
-            self._write({"settings": self._settings})
+        self._file = self._path.open("a+b")
+        try:
+            self._open(self._file)
+        except BaseException:
+            self._file.close()
+            raise
         return self
+
+    def _open(self, file: IO[bytes]) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise JournalMismatch(f"{self._path} is used by another arena") from None
+        file.seek(0)
+        whole, newline, rest = file.read().rpartition(b"\n")
+        if newline:
+            self._read(whole.split(b"\n"))
+        elif not _BEGINNING.startswith(rest[: len(_BEGINNING)]):
+            raise JournalMismatch(f"{self._path} is no journal of an arena")
+        file.truncate(len(whole + newline))
+        if not newline:
+            self._write({"settings": self._settings})
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -58,17 +76,19 @@ class Journal:
             self._write(pair.to_json())
 
     def _write(self, values: dict[str, Any]) -> None:
-        self._file.write(json.dumps(values, separators=(",", ":")) + "\n")
+        assert self._file is not None
+        self._file.write(json.dumps(values, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def _read(self, lines: list[str]) -> None:
+    def _read(self, lines: list[bytes]) -> None:
         try:
             settings = json.loads(lines[0])["settings"]
-            self.finished = [PairFigures.from_json(json.loads(line)) for line in lines[1:]]
+            pairs = [PairFigures.from_json(json.loads(line)) for line in lines[1:]]
         except (KeyError, TypeError, ValueError) as error:
             raise JournalMismatch(f"{self._path} is no journal of an arena: {error!r}") from None
         for name in sorted({*settings, *self._settings}):
             before, now = settings.get(name), self._settings.get(name)
             if before != now:
                 raise JournalMismatch(f"{self._path} is of an arena with another {name}: {before!r}, not {now!r}")
+        self.finished = pairs

@@ -1,8 +1,7 @@
 """What pairs of matches prove: rates with intervals, Elo, and a sequential test.
 
 The unit is the pair, not the match: the two matches of a pair have the same cards and so are not independent. A pair
-gives a contender 0, half a point, 1, 1.5 or 2 (the *pentanomial* counts); its rate is the mean of half of that. Two
-equal deterministic bots have 1 of every pair, and so a rate of 50 % without width.
+gives a contender 0, half a point, 1, 1.5 or 2 (the *pentanomial* counts); its rate is the mean of half of that.
 """
 
 from __future__ import annotations
@@ -33,28 +32,24 @@ class Interval:
 def win_rate(scores: Sequence[float]) -> Interval:
     """Return the share of the points that pairs gave (each 0 to 2), with Wilson's interval for their spread.
 
-    Wilson's interval is that of as many independent matches as would have the spread of these pairs. ValueError without
-    a pair.
+    It is the interval of as many independent matches as would have this spread. To the spread that is seen, that of one
+    pair of independent matches is added: a few pairs that happen to be alike prove little. ValueError without a pair.
 
-    >>> win_rate([1, 1, 1, 1])
-    Interval(value=0.5, low=0.5, high=0.5)
-    >>> rate = win_rate([2, 2, 2, 2])
-    >>> rate.value, round(rate.low, 2)
-    (1.0, 0.51)
+    >>> rate = win_rate([1, 2, 1, 2, 2, 1, 2, 2])
+    >>> rate.value, round(rate.low, 2), round(rate.high, 2)
+    (0.8125, 0.61, 0.92)
     """
     rates = [score / 2 for score in scores]
     if not rates:
         raise ValueError("a pair is needed")
     mean, count = fmean(rates), len(rates)
-    spread = mean * (1 - mean)
-    variance = fmean([(rate - mean) ** 2 for rate in rates]) * count / max(1, count - 1)
-    if spread and not variance:
-        return Interval(mean, mean, mean)
-    weight = count * spread / variance if spread else count
+    independent = mean * (1 - mean)
+    variance = (sum([(rate - mean) ** 2 for rate in rates]) + independent / 2) / count
+    weight = count * independent / variance if independent else count
     centre = mean + Z * Z / (2 * weight)
-    width = Z * math.sqrt(spread / weight + Z * Z / (4 * weight * weight))
+    width = Z * math.sqrt(independent / weight + Z * Z / (4 * weight * weight))
     scale = 1 + Z * Z / weight
-    return Interval(mean, max(0.0, (centre - width) / scale), min(1.0, (centre + width) / scale))
+    return Interval(mean, max(0.0, min(mean, (centre - width) / scale)), min(1.0, max(mean, (centre + width) / scale)))
 
 
 def mean_difference(differences: Sequence[float]) -> Interval | None:
@@ -107,9 +102,10 @@ Decision = Literal["better", "not better", "open"]
 
 @dataclass(frozen=True, slots=True)
 class SequentialTest:
-    """A test that stops as soon as it knows: is a contender `high` Elo better than the other, or only `low`?
+    """A test that stops as soon as it is known whether a contender is `high` Elo better than the other, or only `low`.
 
-    It is the generalised SPRT on pentanomial counts, as engines of chess are tested.
+    It is the generalised sequential probability ratio test (SPRT) on pentanomial counts, as engines of chess are
+    tested.
     """
 
     low: float = 0.0
@@ -126,28 +122,51 @@ class SequentialTest:
         """Return the logarithms of the likelihood ratio below and above which the test stops."""
         return math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha)
 
-    def ratio(self, scores: Sequence[float]) -> float:
-        """Return the logarithm of the likelihood ratio of the two hypotheses; 0 without pairs."""
-        # A count of 0 would claim to know that such pairs cannot be.
-        counts = [count or 1e-3 for count in pentanomial(scores)]
-        total = sum(counts)
-        if not scores:
+    def ratio(self, counts: Sequence[float]) -> float:
+        """Return the logarithm of the likelihood ratio of the two hypotheses for pentanomial counts; 0 without any.
+
+        >>> round(SequentialTest(0, 20).ratio((1, 2, 10, 4, 3)), 2)
+        0.55
+        """
+        if not any(counts):
             return 0.0
-        mean = sum([count * step / 4 for step, count in enumerate(counts)]) / total
-        variance = sum([count * (step / 4 - mean) ** 2 for step, count in enumerate(counts)]) / total
+        # A count of 0 would claim to know that such pairs cannot be.
+        shares = [count or 1e-3 for count in counts]
+        total = sum(shares)
+        mean = sum([count * step / 4 for step, count in enumerate(shares)]) / total
+        variance = sum([count * (step / 4 - mean) ** 2 for step, count in enumerate(shares)]) / total
         low, high = _rate_of(self.low), _rate_of(self.high)
         return total * (high - low) * (2 * mean - low - high) / (2 * variance)
 
-    def decide(self, scores: Sequence[float]) -> Decision:
-        """Return what the pairs prove so far: nothing before there are MIN_PAIRS.
 
-        >>> SequentialTest().decide([2, 2, 1, 2, 1.5, 2] * 10)
+class SequentialRun:
+    """The course of a sequential test: pairs are added one by one, and the first decision stays."""
+
+    def __init__(self, test: SequentialTest, scores: Sequence[float] = ()) -> None:
+        """`scores`: those of the first pairs.
+
+        >>> SequentialRun(SequentialTest(), [2, 2, 1, 2, 1.5, 2] * 10).decision
         'better'
-        >>> SequentialTest().decide([1])
+        >>> SequentialRun(SequentialTest(), [1]).decision
         'open'
         """
-        if len(scores) < MIN_PAIRS:
-            return "open"
-        low, high = self.bounds
-        ratio = self.ratio(scores)
-        return "better" if ratio >= high else "not better" if ratio <= low else "open"
+        self.test = test
+        self.decision: Decision = "open"
+        self.ratio = 0.0
+        """Of the pairs up to the decision."""
+        self.pairs = 0
+        """How many were counted: those up to the decision."""
+        self._counts = [0] * 5
+        for score in scores:
+            self.add(score)
+
+    def add(self, score: float) -> None:
+        """Count the next pair, unless the test has ended. It can end from MIN_PAIRS on."""
+        if self.decision != "open":
+            return
+        self.pairs += 1
+        self._counts[round(2 * score)] += 1
+        self.ratio = self.test.ratio(self._counts)
+        low, high = self.test.bounds
+        if self.pairs >= MIN_PAIRS and not low < self.ratio < high:
+            self.decision = "better" if self.ratio >= high else "not better"

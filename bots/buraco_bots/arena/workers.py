@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,7 +14,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Final
 
-from buraco_bots.arena.pairs import PairFigures, PairTask, forfeited, play_pair
+from buraco_bots.arena.figures import PairFigures, forfeited
+from buraco_bots.arena.pairs import PairTask, play_pair
+from buraco_bots.arena.tables import Venue, play_pair_at
+from buraco_bots.bot import FaultKind
 
 LOOK_SECONDS: Final = 0.5
 """From one look for hanging bots to the next."""
@@ -24,32 +29,43 @@ _context = multiprocessing.get_context("spawn")
 
 
 class WorkerFailed(Exception):
-    """A worker ended by itself, or raised what is no fault of a bot. The message has its words."""
+    """A worker ended while no bot was thinking, or raised what is no fault of a bot. The message says which."""
 
 
 class _SharedWatch:
-    """A `Watch` in memory that the parent sees: since when which bot has been thinking."""
+    """A `Watch` in memory that the parent sees: since when the bot of which contender has been thinking."""
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory
 
-    def begin(self, match: int, place: int) -> None:
-        self._memory[1], self._memory[2] = float(match), float(place)
+    def begin(self, place: int) -> None:
+        self._memory[1] = float(place)
         self._memory[0] = time.monotonic()
 
     def end(self) -> None:
         self._memory[0] = _IDLE
 
 
-def _work(tasks: Connection, memory: Any) -> None:
-    """Play the pairs that come, until None. Ctrl-C reaches all processes of a terminal: the parent alone acts on it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _work(tasks: Connection, memory: Any, venue: Venue | None) -> None:
+    """Play the pairs that come."""
+    # A group of its own: Ctrl-C reaches the parent alone, and a kill reaches the programs of bots, too.
+    os.setpgid(0, 0)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     watch = _SharedWatch(memory)
-    while (task := tasks.recv()) is not None:
+    while True:
+        task = tasks.recv()
         try:
-            tasks.send(play_pair(task, watch))
+            tasks.send(play_pair(task, watch) if venue is None else play_pair_at(venue, task, watch))
         except Exception as error:  # noqa: BLE001 - it is raised in the parent
             tasks.send(WorkerFailed(f"{type(error).__name__}: {error}"))
+
+
+def _end_with_parent() -> None:
+    """Kill the worker and its programs when the parent has ended, even if a bot hangs."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os.killpg(0, signal.SIGKILL)
 
 
 @dataclass(slots=True)
@@ -59,12 +75,26 @@ class _Worker:
     memory: Any
     task: PairTask | None = None
 
+    @property
+    def thinking(self) -> tuple[PairTask, int, float] | None:
+        """Return the pair, the place of the contender whose bot is thinking, and since when; None if none is."""
+        since = self.memory[0]
+        return None if self.task is None or since == _IDLE else (self.task, int(self.memory[1]), since)
+
+    def kill(self) -> None:
+        """Kill the process with all that it has started."""
+        with suppress(ProcessLookupError, PermissionError):  # it has no group of its own yet, or has ended
+            os.killpg(self.process.pid or 0, signal.SIGKILL)
+        self.process.kill()
+
 
 class Workers:
     """So many processes, each of which plays a pair at a time."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, venue: Venue | None = None) -> None:
+        """`venue`: the server to play at; None plays in the processes."""
         self._count = count
+        self._venue = venue
         self._workers: list[_Worker] = []
         self._stopped = False
 
@@ -72,68 +102,86 @@ class Workers:
         """Let `play` end as soon as it looks again; pairs under way are lost. From any thread."""
         self._stopped = True
 
+    def kill(self) -> None:
+        """Kill all processes at once. From any thread."""
+        for worker in tuple(self._workers):
+            worker.kill()
+
     def play(self, tasks: Iterator[PairTask]) -> Iterator[PairFigures]:
         """Yield the pairs as they are finished, in no certain order. Raise WorkerFailed.
 
-        A bot that exceeds its time by GRACE_SECONDS forfeits both matches of its pair: what was finished is lost with the process.
+        A bot that exceeds its time by GRACE_SECONDS, or ends its process, forfeits both matches of its pair: what was
+        finished of it is lost with the process.
         """
         try:
-            self._workers = [_start() for _ in range(self._count)]
-            for worker in self._workers:
-                _give(worker, tasks)
+            for _ in range(self._count):
+                self._workers.append(self._start(tasks))
             while not self._stopped and any([worker.task for worker in self._workers]):
                 yield from self._look(tasks)
         finally:
-            for worker in self._workers:
-                worker.process.kill()
+            self.kill()
             for worker in self._workers:
                 worker.process.join()
                 worker.connection.close()
 
     def _look(self, tasks: Iterator[PairTask]) -> Iterator[PairFigures]:
-        busy = {worker.connection: worker for worker in self._workers if worker.task}
+        busy = {worker.connection: number for number, worker in enumerate(self._workers) if worker.task}
         for ready in wait(list(busy), LOOK_SECONDS):
             assert isinstance(ready, Connection)
-            worker = busy[ready]
+            number = busy[ready]
             try:
                 answer = ready.recv()
-            except EOFError:
-                worker.process.join()
-                raise WorkerFailed(f"a worker ended with status {worker.process.exitcode}: {worker.task}") from None
+            except (EOFError, ConnectionError):
+                yield self._replace_ended(number, tasks)
+                continue
             if isinstance(answer, WorkerFailed):
                 raise answer
-            _give(worker, tasks)
+            _give(self._workers[number], tasks)
             yield answer
         for number, worker in enumerate(self._workers):
-            if (hung := _hung(worker)) is not None:
-                worker.process.kill()
-                worker.process.join()
-                worker.connection.close()
-                self._workers[number] = _start()
-                _give(self._workers[number], tasks)
-                yield hung
+            thinking = worker.thinking
+            if thinking is not None:
+                task, place, since = thinking
+                if time.monotonic() - since > task.thinking_limit + GRACE_SECONDS:
+                    text = f"did not answer within {task.thinking_limit:g} s, and was ended"
+                    yield self._replace(number, tasks, task, place, "late", text)
 
+    def _replace_ended(self, number: int, tasks: Iterator[PairTask]) -> PairFigures:
+        """Return the forfeited pair of a worker that has ended. Raise WorkerFailed if no bot did that."""
+        worker = self._workers[number]
+        worker.process.join()
+        status = worker.process.exitcode
+        thinking = worker.thinking
+        if thinking is None:
+            raise WorkerFailed(f"a worker ended with status {status} while it played {worker.task}")
+        task, place, _ = thinking
+        return self._replace(number, tasks, task, place, "error", f"ended its process with status {status}")
 
-def _start() -> _Worker:
-    ours, theirs = _context.Pipe()
-    memory = _context.RawArray("d", 3)
-    process = _context.Process(target=_work, args=(theirs, memory), daemon=True)
-    process.start()
-    theirs.close()
-    return _Worker(process, ours, memory)
+    def _replace(
+        self, number: int, tasks: Iterator[PairTask], task: PairTask, place: int, kind: FaultKind, text: str
+    ) -> PairFigures:
+        """Start a worker in place of one whose bot broke off its pair, and return the forfeited pair."""
+        worker = self._workers[number]
+        worker.kill()
+        worker.process.join()
+        worker.connection.close()
+        self._workers[number] = self._start(tasks)
+        lost = forfeited(place, kind, f"{task.contenders[place]} {text}")
+        return PairFigures(task.first, task.second, task.number, (lost, lost))
+
+    def _start(self, tasks: Iterator[PairTask]) -> _Worker:
+        ours, theirs = _context.Pipe()
+        memory = _context.RawArray("d", 2)
+        process = _context.Process(target=_work, args=(theirs, memory, self._venue), daemon=True)
+        process.start()
+        theirs.close()
+        worker = _Worker(process, ours, memory)
+        _give(worker, tasks)
+        return worker
 
 
 def _give(worker: _Worker, tasks: Iterator[PairTask]) -> None:
     worker.task = next(tasks, None)
-    with suppress(BrokenPipeError):  # found out when it is read from
-        worker.connection.send(worker.task)
-
-
-def _hung(worker: _Worker) -> PairFigures | None:
-    """Return the pair of a worker whose bot thinks for too long; None if it does not."""
-    task, since = worker.task, worker.memory[0]
-    if task is None or since == _IDLE or time.monotonic() - since < task.thinking_limit + GRACE_SECONDS:
-        return None
-    place = int(worker.memory[2])
-    lost = forfeited(place, "late", f"{task.contenders[place]} did not answer within {task.thinking_limit:g} s")
-    return PairFigures(task.first, task.second, task.number, (lost, lost))
+    if worker.task is not None:
+        with suppress(BrokenPipeError):  # found out when it is read from
+            worker.connection.send(worker.task)
