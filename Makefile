@@ -266,7 +266,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 	$(LOCK_ARGS)
 RUNTIME := --group build --extra server --extra web --extra otel --extra bots --only-binary :all:
 lock: setup ## Write the locks from pyproject.toml (LOCK_ARGS=--upgrade)
-	$(LOCK) pyproject.toml $(RUNTIME) --extra dev --output-file tests/requirements.lock
+	$(LOCK) --fork-strategy fewest pyproject.toml $(RUNTIME) --extra dev --output-file tests/requirements.lock
 	$(LOCK) pyproject.toml $(RUNTIME) --constraint tests/requirements.lock --output-file deploy/requirements.lock
 	$(LOCK) --group compile --only-binary :all: --constraint tests/requirements.lock --output-file deploy/compile.lock
 	$(LOCK) --group grpcurl --output-file tests/grpcurl.lock

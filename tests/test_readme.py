@@ -322,6 +322,10 @@ def my_bots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+_VERDICTS = {"greedy", "is", "better", "inconclusive", "equal", "clean", "dirty", "none"}
+"""Words of a result that depend on the cards."""
+
+
 def run_buraco(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command as it is run in a folder."""
     command = [sys.executable, "-m", "buraco_service", *arguments]
@@ -333,7 +337,7 @@ def test_the_sessions_of_the_bots_document_are_true() -> None:
     check_sessions("bots/README.md", 10)
 
 
-@pytest.mark.parametrize("bot", ["Patient", "Eager"])
+@pytest.mark.parametrize("bot", ["Patient", "Eager", "Watcher", "Watcher?threshold=9"])
 def test_the_bots_play_a_match(my_bots: Path, bot: str) -> None:
     """Each bot of the document is one: it plays a deal against a built-in one."""
     command = ("match", "--bots", f"my_bots:{bot},greedy", "--rule-set", "open", "--target", "0", "--seed", "readme")
@@ -344,11 +348,25 @@ def test_the_bots_play_a_match(my_bots: Path, bot: str) -> None:
 
 def test_eager_beats_patient(my_bots: Path) -> None:
     """The second bot wins nearly always against the first, as the document says."""
-    run = run_buraco(my_bots, "arena", "--bots", "my_bots:Eager,my_bots:Patient", "--matches", "20", "--json")
+    command = ("arena", "--bots", "my_bots:Eager,my_bots:Patient", "--pairs", "10", "--workers", "2", "--json")
+    run = run_buraco(my_bots, *command)
     assert run.returncode == 0, run.stderr
-    eager, patient = json.loads(run.stdout)["bots"]
-    assert (eager["name"], patient["name"]) == ("my_bots:Eager", "my_bots:Patient")
-    assert eager["wins"] >= 18
+    (pairing,) = json.loads(run.stdout)["pairings"]
+    assert [contender["bot"] for contender in pairing["contenders"]] == ["my_bots:Eager", "my_bots:Patient"]
+    assert pairing["win_rate"]["value"] >= 0.9
+
+
+def test_the_output_of_the_arena_is_current(my_bots: Path) -> None:
+    """The arena prints what the document shows: the same lines, but for figures and times."""
+    (shown,) = [block for block in blocks("bots/README.md", "text") if "verdict" in block]
+    bots = ("--bots", "greedy,my_bots:Eager,my_bots:Patient", "--rule-set", "burraco")
+    run = run_buraco(my_bots, "arena", *bots, "--pairs", "1", "--workers", "2")
+    assert run.returncode == 0, run.stderr
+
+    def words(text: str) -> list[set[str]]:
+        return [{word for word in line.split() if word.isalpha()} - _VERDICTS for line in text.splitlines()]
+
+    assert words(run.stdout) == words(shown)
 
 
 def test_a_game_is_explained_and_replayed(tmp_path: Path) -> None:

@@ -49,11 +49,12 @@ def _elo(axes: Axes, pairings: Sequence[Pairing]) -> None:
     for row, pairing in enumerate(pairings):
         rating = elo(pairing.rate)
         low, value, high = [max(-_MAX_ELO, min(_MAX_ELO, bound)) for bound in (rating.low, rating.value, rating.high)]
-        axes.errorbar(value, row, xerr=[[value - low], [high - value]], fmt="o", capsize=5, color="C0")
+        mark = {_MAX_ELO: ">", -_MAX_ELO: "<"}.get(value, "o")  # an arrow: it is beyond
+        axes.errorbar(value, row, xerr=[[value - low], [high - value]], fmt=mark, capsize=5, color="C0")
     axes.set_yticks(range(len(pairings)), [_label(pairing) for pairing in pairings])
     axes.set_ylim(len(pairings) - 0.5, -0.5)
     axes.axvline(0, color="black", linewidth=0.8)
-    _dress(axes, f"Elo of the first above the second, 95 % intervals (cut at {_MAX_ELO:.0f})", "Elo", "")
+    _dress(axes, f"Elo of the first above the second, 95 % intervals (arrow: beyond {_MAX_ELO:.0f})", "Elo", "")
 
 
 def _lengths(axes: Axes, pairings: Sequence[Pairing]) -> None:
@@ -114,8 +115,9 @@ def _histograms(axes: Axes, pairings: Sequence[Pairing], values: Sequence[Sequen
     count = min(_MAX_BINS, 2 + math.isqrt(max(map(len, values))))
     step = (high - low) / count or 1.0
     edges = [low + step * number for number in range(count + 1)]
-    for pairing, of_one in zip(pairings, values, strict=True):
-        axes.hist(of_one, bins=edges, alpha=0.5, edgecolor="white", label=_label(pairing))
+    for number, (pairing, of_one) in enumerate(zip(pairings, values, strict=True)):
+        axes.hist(of_one, bins=edges, histtype="stepfilled", alpha=0.2, color=f"C{number}")
+        axes.hist(of_one, bins=edges, histtype="step", linewidth=1.8, color=f"C{number}", label=_label(pairing))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
