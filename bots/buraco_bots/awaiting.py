@@ -11,12 +11,14 @@ _LEVEL: Final = re.compile("[a-z0-9._-]{1,32}")
 
 
 def level_of(bot_name: str) -> str | None:
-    """Return the level that tables ask for to get this bot: its name in lower case; None if that names no level.
+    """Return the level that tables ask for to get this bot: its name in lower case, without parameters.
 
-    >>> level_of("greedy"), level_of("Patient"), level_of("two words")
+    None if that names no level.
+
+    >>> level_of("greedy"), level_of("Patient?depth=2"), level_of("two words")
     ('greedy', 'patient', None)
     """
-    level = bot_name.lower()
+    level = bot_name.partition("?")[0].lower()
     return level if _LEVEL.fullmatch(level) else None
 
 

@@ -188,6 +188,11 @@ def program_name(command: Sequence[str]) -> str:
     return PurePath((scripts or command)[0]).stem
 
 
+def programs_running() -> int:
+    """Return how many programs have not been closed."""
+    return len(_running)
+
+
 def kill_programs() -> None:
     """Kill all programs that run, from any thread: nobody will close them."""
     for process in tuple(_running):

@@ -6,6 +6,7 @@
 - stores: commits to each store, without the service.
 - service: each way to call the service beside an echo of the same sizes, in turn.
 - web: what a call costs over the web port, by each of its protocols, beside gRPC.
+- arena: deals a second between bots, by the number of workers; it grows with them up to the number of processors.
 - watch: how soon a move sent to one replica is seen by watchers, at this one and at another, on each store.
 
 `make bench` installs the peers where they can be installed; the line of a missing one says so. Processor time bears
@@ -15,6 +16,7 @@ other work on the machine, rates and latencies do not. Compare figures of one ru
 import argparse
 import asyncio
 
+from tests.bench.arena import measure_arena
 from tests.bench.engine import measure_engine
 from tests.bench.engine_growth import measure_engine_growth
 from tests.bench.peers import measure_peers
@@ -24,7 +26,7 @@ from tests.bench.stores import measure_stores
 from tests.bench.watch import measure_watch
 from tests.bench.web import measure_web
 
-PARTS = ("engine", "growth", "stores", "service", "web", "watch")
+PARTS = ("engine", "growth", "stores", "service", "web", "arena", "watch")
 
 
 def main() -> None:
@@ -52,6 +54,8 @@ def main() -> None:
         asyncio.run(measure_service(arguments.seconds, arguments.rounds, arguments.store))
     if arguments.only in (None, "web"):
         asyncio.run(measure_web(arguments.seconds, arguments.rounds, arguments.store))
+    if arguments.only in (None, "arena"):
+        measure_arena(arguments.seconds, arguments.rounds)
     if arguments.only in (None, "watch"):
         asyncio.run(measure_watch(arguments.rounds))
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import sysconfig
 import threading
 import time
@@ -25,7 +26,9 @@ from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.local_server import RunningServer
 from buraco_bots.player import play_seat
+from buraco_bots.programs import programs_running
 from buraco_bots.random_bot import RandomBot
+from buraco_bots.registry import load_factory
 from buraco_bots.scraping import scrape
 from buraco_bots.thinking import DEFAULT_TOLERANCE, Tolerance
 from buraco_client import BuracoClient
@@ -101,6 +104,16 @@ async def test_plays_waiting_tables(client: BuracoClient) -> None:
             assert over.state == table_pb2.TABLE_STATE_FINISHED
             assert [seat.player_name for seat in over.seats] == ["one", "two", "one", "two"][:seats]
     assert fleet.seats_held == 0
+
+
+async def test_programs_take_seats(client: BuracoClient) -> None:
+    """A bot that is a program takes seats as any other, one process for each, and ends with its match."""
+    factory = load_factory(f"exec:{sys.executable} {Path(__file__).parents[2] / 'bots/examples/line_bot.py'}")
+    async with running(client, EAGER, [("program", factory)]):
+        table = await client.create_table("buraco-plus-classic", 2, target_score=0)
+        over = await finished(client, table.id)
+        assert [seat.player_name for seat in over.seats] == ["program", "program"]
+    assert not programs_running()
 
 
 async def test_what_a_fleet_counts(client: BuracoClient) -> None:

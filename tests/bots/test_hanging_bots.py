@@ -288,6 +288,38 @@ def test_match_stops_by_ctrl_c_in_a_terminal(folder: Path) -> None:
     assert list((folder / "tmp").iterdir()) == []
 
 
+PROGRAM = (
+    "import sys, time; from pathlib import Path; Path('hangs-program').write_text(str(__import__('os').getpid()));"
+)
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGTERM]])
+@pytest.mark.parametrize("command", ["match", "arena"])
+def test_programs_are_killed(folder: Path, command: str, signals: list[signal.Signals]) -> None:
+    """A program that hangs ends with the command, by one signal or two."""
+    (folder / "hang.py").write_text(f"{PROGRAM} time.sleep(1e6)")
+    with started(folder, command, "--bots", f"exec:{sys.executable} hang.py,random", *FOR_EVER) as process:
+        wait_for(lambda: hung(folder) and (folder / "hangs-program").read_text())
+        program = int((folder / "hangs-program").read_text())
+        assert running(program)
+        for number in signals:
+            process.send_signal(number)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode in EITHER_OF_TWO_SIGNALS
+    wait_for(lambda: not running(program))
+
+
+def test_a_late_program_is_killed(folder: Path) -> None:
+    """A program that is late in the arena forfeits, and is ended with its worker."""
+    (folder / "hang.py").write_text(f"{PROGRAM} time.sleep(1e6)")
+    bots = f"random,exec:{sys.executable} hang.py"
+    with started(folder, "arena", "--bots", bots, "--pairs", "1", "--thinking-limit", "1", "--json") as process:
+        output, _ = process.communicate(timeout=PATIENCE)
+    (pairing,) = json.loads(output)["pairings"]
+    assert pairing["contenders"][1]["forfeits"] == {"late": 2}
+    wait_for(lambda: not running(int((folder / "hangs-program").read_text())))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_arena_stops_with_what_it_had(folder: Path, number: signal.Signals) -> None:
     """One signal stops the arena, also where a bot hangs, with the results of the pairs that were finished."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from buraco.v1 import table_pb2
+from buraco.v1 import event_pb2, table_pb2
 from buraco_bots.bot import BotFault
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.match import MatchSetup, play_match
@@ -18,8 +19,9 @@ from buraco_bots.matches import play_match as play_in_process
 from buraco_bots.player import play_seat
 from buraco_bots.random_bot import RandomBot
 from buraco_bots.report import RecordMismatch, replay
+from buraco_bots.thinking import Tolerance
 from buraco_client import BuracoClient, PlayUpdate
-from buraco_rules import PRESETS, PRESETS_BY_ID, Move, RuleSet, View
+from buraco_rules import PRESETS, PRESETS_BY_ID, Discard, DrawStock, Move, Phase, RuleSet, View
 from tests.service.table_server import serving
 
 PATIENCE = 60.0
@@ -96,6 +98,66 @@ async def test_broken_bot(client: BuracoClient) -> None:
     setup = MatchSetup(("broken", "random"), (Broken, RandomBot), "open", 0, "broken")
     with pytest.raises(BotFault, match="Broken failed: LookupError: out of ideas"):
         await play_match(client, setup)
+
+
+class Watches(RandomBot):
+    """Notes what it sees, and plays at random; shared by the bots of a class made for a test."""
+
+    seen: list[event_pb2.Event]
+
+    def observe(self, event: event_pb2.Event) -> None:
+        self.seen.append(event)
+
+
+async def test_what_a_bot_sees(client: BuracoClient) -> None:
+    """At a table a bot that observes sees the events that it sees in process, but for those before it was seated."""
+    at_table: type[Watches] = type("AtTable", (Watches,), {"seen": []})
+    in_process: type[Watches] = type("InProcess", (Watches,), {"seen": []})
+    await play_match(client, MatchSetup(("a", "b"), (at_table, RandomBot), "closed", 1000, "seen"))
+    play_in_process(PRESETS_BY_ID["closed"], [in_process, RandomBot], "seen", 1000)
+    kinds = {event.WhichOneof("event") for event in in_process.seen}
+    assert kinds >= {"dealt", "drew", "discarded", "deal_ended"}
+    seen = [event for event in at_table.seen if event.WhichOneof("event") in kinds]
+    assert len(seen) > 100
+    assert len(in_process.seen) - len(seen) <= 1
+    for there, here in zip(seen, in_process.seen[-len(seen) :], strict=True):
+        assert there.WhichOneof("event") == here.WhichOneof("event")
+        if here.WhichOneof("event") not in ("dealt", "deal_ended"):  # these name the table's seeds
+            assert there == here
+
+
+class Overdoes(RandomBot):
+    """Plans to discard more jokers than there are, but at draws alone."""
+
+    def plan(self, view: View, moves: Sequence[Move]) -> Sequence[Move]:
+        return [moves[0], *[Discard(53)] * 9]
+
+
+async def test_plan_that_is_refused(client: BuracoClient) -> None:
+    """A plan whose later move is illegal is the bot's fault, of which a table has played nothing."""
+    setup = MatchSetup(("overdoes", "random"), (Overdoes, RandomBot), "open", 0, "overdone")
+    with pytest.raises(BotFault, match=r"Overdoes planned .*Discard") as caught:
+        await play_match(client, setup)
+    assert caught.value.kind == "illegal"
+    tolerant = MatchSetup(
+        ("overdoes", "random"), (Overdoes, RandomBot), "open", 0, "overdone", Tolerance(faults=math.inf)
+    )
+    report = await play_match(client, tolerant)
+    assert report.moves > 20
+
+
+async def test_plan_in_one_message(client: BuracoClient) -> None:
+    """A plan is played as it was made, and the match is that of the arena with the same seed."""
+
+    class Plans(RandomBot):
+        def plan(self, view: View, moves: Sequence[Move]) -> Sequence[Move]:
+            if view.phase is Phase.DRAW:
+                return [DrawStock(), Discard(view.hand[0])] if DrawStock() in moves else [moves[0]]
+            return [moves[-1]]
+
+    report = await play_match(client, MatchSetup(("plans", "random"), (Plans, RandomBot), "closed", 0, "whole"))
+    played = play_in_process(PRESETS_BY_ID["closed"], [Plans, RandomBot], "whole", 0)
+    assert [(deal.end, deal.moves) for deal in report.deals] == [(deal.deal, deal.moves) for deal in played.deals]
 
 
 async def test_slow_bot(client: BuracoClient) -> None:
