@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pytest
 
+import buraco_bots
 import buraco_client
 import buraco_codec
 import buraco_notation
@@ -14,7 +15,7 @@ import buraco_rules
 
 def modules() -> Iterator[str]:
     """Every module whose public functions have examples."""
-    for package in (buraco_client, buraco_codec, buraco_notation, buraco_rules):
+    for package in (buraco_bots, buraco_client, buraco_codec, buraco_notation, buraco_rules):
         yield package.__name__
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield module.name

@@ -65,7 +65,7 @@ class Observes(Protocol):
         """Note an event of the contract, redacted for the bot's seat.
 
         All events of the match come in their order, those of the bot's own moves included, just before it is asked for
-        its next move; those after its last move do not come.
+        its next move; those after its last move do not come, nor those of a table before its seat was taken.
         """
         ...
 

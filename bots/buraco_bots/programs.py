@@ -205,8 +205,7 @@ atexit.register(kill_programs)
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a program, and what it has started if it has a group of its own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        if os.getpgid(process.pid) == process.pid:
-            os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
     process.kill()  # no effect if it has ended
 
 

@@ -63,8 +63,8 @@ class Meter(Protocol):
 class Thinker:
     """Makes the bot of one seat and asks it for its moves, with a time limit and in a thread that only this bot uses.
 
-    A call that exceeds the limit is abandoned with its thread, and the bot is closed if it can be. The bot is not asked
-    again before that thread has ended, so there is at most one such thread a seat.
+    A call that exceeds the limit is abandoned with its thread. The bot is not asked again before that thread has ended,
+    so there is at most one such thread a seat. A bot that can be closed is closed then, and not asked again at all.
     """
 
     def __init__(self, bot: str, seat: str, tolerance: Tolerance, meter: Meter | None = None) -> None:
@@ -74,6 +74,7 @@ class Thinker:
         self._tolerance = tolerance
         self._meter = meter
         self._made: Bot | None = None
+        self._is_closed = False
         self._thread: BotThread | None = None
         self._faults = 0
         self._failed_turn: tuple[int, int] | None = None
@@ -99,6 +100,8 @@ class Thinker:
         self._unseen += events
         if self._failed_turn == _turn_of(view):
             return (choose_plain_move(moves),)
+        if self._is_closed:
+            return self.tolerate(BotFault("late", f"{self._bot} was closed after it had been late"), view, moves)
         unseen, self._unseen = tuple(self._unseen), []
         try:
             chosen, seconds = await self._run(
@@ -121,6 +124,7 @@ class Thinker:
 
     def close(self) -> None:
         """Close the bot, and end the thread as soon as it has no call to run; do not wait for that."""
+        self._is_closed = True
         if self._made is not None:
             close_bot(self._made)
         if self._thread is not None:
@@ -147,8 +151,8 @@ class Thinker:
         finally:
             if result.cancel():  # False if the result has come
                 self._thread.abandon()
-                if self._made is not None:
-                    close_bot(self._made)
+                if hasattr(self._made, "close"):
+                    self.close()
         if result.cancelled():
             raise BotFault("late", f"{self._bot} took longer than {self._tolerance.seconds:g} s {purpose}")
         return result.result()

@@ -24,7 +24,7 @@ def play(count: int, *tasks: PairTask) -> dict[tuple[str, int], PairFigures]:
 
 
 def children() -> set[int]:
-    """The processes that this one has started and that are not ended."""
+    """The processes that this one has started and that are not ended; none where there is no /proc."""
     tasks = Path("/proc/self/task").glob("*/children")
     return {int(pid) for task in tasks for pid in task.read_text().split()}
 

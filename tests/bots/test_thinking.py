@@ -214,16 +214,18 @@ async def test_events_of_a_failed_turn() -> None:
 
 
 async def test_late_bot_is_closed() -> None:
-    """A bot that is late is closed at once, so that what it waits for can end."""
+    """A bot that is late is closed at once, so that what it waits for can end, and is not asked again."""
 
     class Blocked(Absorbed):
         def close(self) -> None:
             self.released.set()
 
-    bot = Blocked()
-    with pytest.raises(BotFault, match="took longer"):
-        await thinker(AT_ONCE).choose(bot, VIEW, MOVES, 0)
+    bot, one = Blocked(), thinker(AT_ONCE, faults=1)
+    assert await one.choose(bot, VIEW, MOVES, 0) == PLAIN
     await until_ended()
+    with pytest.raises(BotFault, match="mine was closed after it had been late"):
+        await one.choose(bot, NEXT_TURN, MOVES, 0)
+    assert bot.asked == 1
 
 
 async def test_refused_plan() -> None:

@@ -37,7 +37,7 @@ def win_rate(scores: Sequence[float]) -> Interval:
 
     >>> rate = win_rate([1, 2, 1, 2, 2, 1, 2, 2])
     >>> rate.value, round(rate.low, 2), round(rate.high, 2)
-    (0.8125, 0.61, 0.92)
+    (0.8125, 0.58, 0.93)
     """
     rates = [score / 2 for score in scores]
     if not rates:
