@@ -35,7 +35,7 @@ _SWITCH_INTERVAL: Final = 0.0005
     "--bots",
     default="greedy",
     metavar="NAME[,NAME…]",
-    help="Bots by name, or as module:Class; they take seats in turn.",
+    help="Bots by name, as module:Class or exec:COMMAND; they take seats in turn.",
 )
 @click.option(
     "--seats-limit", type=click.IntRange(1, 10_000), default=8, metavar="N", help="Seats held at a time, at most."

@@ -16,12 +16,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from buraco.v1 import table_pb2
+from buraco_bots.arena import command
 from buraco_bots.arena.command import arena
+from buraco_bots.arena.figures import PairFigures
 from buraco_bots.arena.fingerprints import describe_bot
+from buraco_bots.arena.pairs import PairTask
+from buraco_bots.arena.workers import WorkerFailed, Workers
 from buraco_bots.local_server import RunningServer, local_server
 from buraco_client import BuracoClient
 from buraco_rules import PRESETS_BY_ID
-from tests.bots.test_arena_pairs import ODD
+from tests.bots.test_arena_pairs import ODD, played
 
 BURACO = Path(sysconfig.get_path("scripts")) / "buraco"
 PATIENCE = 120.0
@@ -159,18 +163,19 @@ def test_goes_on(tmp_path: Path) -> None:
     assert without_times(whole) == without_times(document(*arguments, "--pairs", "4"))
     result = invoke(*arguments, *journal, "--pairs", "2")
     assert result.stdout.splitlines()[1].split()[3] == "2"
+    assert result.stdout.splitlines()[-1] == "0 deals in 0.0 s (0.0 deals/s)"
 
 
 def test_killed_and_goes_on(tmp_path: Path) -> None:
     """An arena that is killed loses no finished pair."""
     journal = tmp_path / "journal"
-    command = ["arena", *QUICK, "--bots", "greedy,random", "--pairs", "12", "--journal", str(journal), "--json"]
-    with subprocess.Popen([BURACO, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    arguments = ["arena", *QUICK, "--bots", "greedy,random", "--pairs", "12", "--journal", str(journal), "--json"]
+    with subprocess.Popen([BURACO, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
             assert process.poll() is None
         process.kill()
     kept = journal.read_bytes().rpartition(b"\n")[0].split(b"\n")[1:]
-    run = subprocess.run([BURACO, *command], capture_output=True, timeout=PATIENCE, check=True)
+    run = subprocess.run([BURACO, *arguments], capture_output=True, timeout=PATIENCE, check=True)
     (pairing,) = json.loads(run.stdout)["pairings"]
     assert len(pairing["pairs"]) == 12
     assert [pair for pair in map(json.loads, kept) if pair not in pairing["pairs"]] == []
@@ -180,7 +185,7 @@ def test_changed_bot(tmp_path: Path) -> None:
     """A journal of another version of a bot is refused, so that no result is of two bots."""
     bot = tmp_path / "changing.py"
     text = "class Mine:\n    def __init__(self, random): ...\n    def choose(self, view, moves): return moves[0]\n"
-    command = [
+    command_line = [
         sys.executable,
         "-m",
         "buraco_service",
@@ -191,10 +196,10 @@ def test_changed_bot(tmp_path: Path) -> None:
         "--pairs",
         "1",
     ]
-    command += ["--journal", "journal"]
+    command_line += ["--journal", "journal"]
     for content, status, message in [(text, 0, ""), (text, 0, ""), (f"{text}\n# changed\n", 1, "another made_of")]:
         bot.write_text(content)
-        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        run = subprocess.run(command_line, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert run.returncode == status, run.stderr
         assert message in run.stderr
 
@@ -219,6 +224,21 @@ def test_misused(arguments: list[str], message: str) -> None:
     result = CliRunner().invoke(arena, arguments)
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_worker_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that is no bot's fault ends the arena with its message, after the results of the pairs until then."""
+
+    class Failing(Workers):
+        def play(self, tasks: Iterator[PairTask]) -> Iterator[PairFigures]:
+            yield played("greedy", "random")
+            raise WorkerFailed("the processor is on fire")
+
+    monkeypatch.setattr(command, "Workers", Failing)
+    result = invoke("--bots", "greedy,random", "--pairs", "9")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[1].startswith("greedy – random       1")
+    assert result.stderr == "Error: the processor is on fire\n"
 
 
 def test_no_journal(tmp_path: Path) -> None:

@@ -343,6 +343,7 @@ def test_arena_stops_before_the_first_pair(folder: Path) -> None:
     assert (process.returncode, output, errors) == (130, "", "Error: stopped by SIGINT\n")
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 def test_a_second_signal_ends_the_arena(folder: Path) -> None:
     """A second signal ends the arena with all its processes, and so does a kill, which no process can see coming."""
     for number in (signal.SIGTERM, signal.SIGKILL):

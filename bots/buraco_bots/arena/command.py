@@ -6,7 +6,6 @@ import importlib.util
 import json
 import math
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -135,21 +134,24 @@ def arena(
     played = Workers(workers or os.cpu_count() or 1, None if server is None else Venue(server, server_access))
     with StopSignals() as signals:
         signals.abort = played.kill
-        start = time.perf_counter()
+        failure: Exception | None = None
         try:
             with Journal(journal, settings) as kept, signals.stopping(played.stop):
                 playing = Playing(settings, order, pairs, sprt, kept)
-                playing.run(played)
-        except (JournalMismatch, OSError, WorkerFailed) as error:
+                try:
+                    playing.run(played)
+                except (OSError, WorkerFailed) as error:
+                    failure = error
+        except (JournalMismatch, OSError) as error:
             raise click.ClickException(str(error)) from None
-        seconds = time.perf_counter() - start
         found = pairings_of(playing.finished, order)
-        if found:
-            if as_json:
-                click.echo(json.dumps(to_json(found, settings, sprt), indent=2))
-            else:
-                _print(found, sprt, seconds)
-            _write(found, csv, plots)
+        if found and as_json:
+            click.echo(json.dumps(to_json(found, settings, sprt), indent=2))
+        elif found:
+            _print(found, sprt, playing)
+        _write(found, csv, plots)
+        if failure is not None:
+            raise click.ClickException(str(failure))
         signals.check()
 
 
@@ -160,14 +162,16 @@ def _describe(name: str) -> dict[str, Any]:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
 
 
-def _print(found: Sequence[Pairing], test: SequentialTest | None, seconds: float) -> None:
+def _print(found: Sequence[Pairing], test: SequentialTest | None, playing: Playing) -> None:
     for line in format_table(found, test):
         click.echo(line)
-    deals = sum([len(pairing.deals) for pairing in found])
-    click.echo(f"\n{deals} deals in {seconds:.1f} s ({deals / seconds:.1f} deals/s)")
+    pace = playing.deals / playing.seconds if playing.seconds else 0.0
+    click.echo(f"\n{playing.deals} deals in {playing.seconds:.1f} s ({pace:.1f} deals/s)")
 
 
 def _write(found: Sequence[Pairing], csv: Path | None, plots: Path | None) -> None:
+    if not found:
+        return
     try:
         if csv is not None:
             csv.write_text(to_csv(found), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -40,6 +41,10 @@ class Playing:
         self._scores: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
         self.finished: list[PairFigures] = []
         """In the order in which they were finished."""
+        self.deals = 0
+        """Those played by `run`, without what the journal had."""
+        self.seconds = 0.0
+        """How long `run` took, to the last of them."""
         for pair in journal.finished:
             if pair.number < count:
                 self._note(pair)
@@ -51,9 +56,12 @@ class Playing:
         console = Console(stderr=True)
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             bar = progress.add_task("pairs", total=total, completed=len(self.finished))
+            start = time.perf_counter()
             for pair in workers.play(self._tasks()):
                 self._journal.add(pair)
                 self._note(pair)
+                self.deals += sum([len(match.deals) for match in pair.matches])
+                self.seconds = time.perf_counter() - start
                 progress.update(bar, completed=len(self.finished))
 
     def _note(self, pair: PairFigures) -> None:
