@@ -49,7 +49,8 @@ def _validate_folder(_: click.Context, __: click.Parameter, file: Path | None) -
     "--bots",
     default="greedy,random",
     metavar="NAME[,NAME…]",
-    help="Bots by name, as module:Class or exec:COMMAND. They take the seats in turn, so two names at four seats are two pairs.",
+    help="Bots by name, as module:Class or exec:COMMAND. They take the seats in turn, so two names at four seats are"
+    " two pairs.",
 )
 @click.option("--seats", type=click.Choice(["2", "4"]), help="Seats.  [default: one a bot; 4 for a single bot]")
 @click.option("--rule-set", "rule_set", default=PRESETS[0].id, metavar="ID", help="Rule set.")
