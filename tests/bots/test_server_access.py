@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from buraco_bots.arena.command import arena
 from buraco_bots.match_command import match
 from buraco_bots.server_access import Access
 from buraco_client import ApiKeyRejected, BuracoClient, Tls, Unavailable
@@ -103,6 +104,20 @@ def test_match_over_mutual_tls(folder: Path, address: str) -> None:
     assert len(json.loads(answer.stdout)["deals"]) == 1
 
 
+def test_arena_over_mutual_tls(folder: Path, address: str) -> None:
+    """`buraco arena` plays there, with the certificates and the API key in its workers, and shows no key."""
+    answer = subprocess.run(
+        [BURACO, "arena", "--server", address, "--pairs", "1", "--workers", "1", "--json", *options(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert json.loads(answer.stdout)["pairings"][0]["win_rate"]["value"] is not None
+    assert SECRET not in answer.stdout
+
+
 def test_fleet_over_mutual_tls(folder: Path, address: str) -> None:
     """`buraco fleet` sits down there, with its API key from the environment."""
 
@@ -162,7 +177,8 @@ def test_commands_misused(
     monkeypatch.chdir(folder)
     if key is not None:
         monkeypatch.setenv("BURACO_CLIENT_API_KEY", key)
-    result = CliRunner().invoke(match, arguments)
-    assert result.exit_code == 2
-    assert what in result.output
-    assert SECRET not in result.output
+    for command in (match, arena):
+        result = CliRunner().invoke(command, arguments)
+        assert result.exit_code == 2
+        assert what in result.output
+        assert SECRET not in result.output
