@@ -65,9 +65,16 @@ async def running(*command: str | Path) -> AsyncIterator[asyncio.subprocess.Proc
             await process.communicate()
 
 
-def scores_in(printed: bytes) -> list[int]:
-    """Return the scores that a program has printed last."""
-    return [int(score) for score in re.findall(r"-?\d+", printed.decode().rpartition("scores")[2])]
+async def printed(process: asyncio.subprocess.Process) -> str:
+    """Return what a program has printed once it ends well."""
+    out, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    return out.decode()
+
+
+def scores_in(text: str) -> list[int]:
+    """Return the scores at the end of what a program has printed."""
+    return [int(score) for score in re.findall(r"-?\d+", text.rpartition("scores")[2])]
 
 
 async def reach(client: BuracoClient, table_id: str, revision: int) -> None:
@@ -107,14 +114,13 @@ async def test_bots_of_all_languages_play_on_when_a_replica_is_killed(
         )
         await reach(client, table.id, MOVES)
         await replicas[0].kill()
-        printed = {language: await bot.communicate() for language, bot in bots.items()}
-        assert {language: bot.returncode for language, bot in bots.items()} == dict.fromkeys(bots, 0), printed
+        async with asyncio.TaskGroup() as group:
+            ends = {language: group.create_task(printed(bot)) for language, bot in bots.items()}
         fleet.send_signal(signal.SIGTERM)
-        _, log = await fleet.communicate()
-        assert fleet.returncode == 0, log
+        await printed(fleet)
         table = await client.get_table(table.id)
     assert table.state == table_pb2.TABLE_STATE_FINISHED
-    for language, (out, _) in printed.items():
-        assert scores_in(out) == list(table.result.scores), language
+    for language, end in ends.items():
+        assert scores_in(end.result()) == list(table.result.scores), language
     for route in routes.values():
         assert (route.taken[0], route.taken[-1]) == tuple(ports)
