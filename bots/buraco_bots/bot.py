@@ -186,7 +186,7 @@ def name_of(bot: object) -> str:
 
 
 def _is_move(planned: Move) -> bool:
-    """Return True for what is a move, if a bot says so or not: one that a message can hold."""
+    """Return True for what is a move: one that a message can hold, whatever type a bot promises."""
     try:
         return move_from_pb(move_to_pb(planned)) == planned
     except Exception:  # noqa: BLE001 - of the many that a bot's own values can raise

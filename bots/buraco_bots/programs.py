@@ -104,7 +104,7 @@ class ProgramBot:
         return self._process.stdout
 
     def _wants_events(self) -> bool:
-        """Return what the program's first line says; wait for it once."""
+        """Return what the program asks for in its first line; wait for it once."""
         if self._observes is None:
             ready = self._read()
             if ready.get("type") != "ready":

@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +230,7 @@ def test_worker_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that is no bot's fault ends the arena with its message, after the results of the pairs until then."""
 
     class Failing(Workers):
-        def play(self, tasks: Iterator[PairTask]) -> Iterator[PairFigures]:
+        def play(self, tasks: Iterator[PairTask]) -> Generator[PairFigures, None, None]:
             yield played("greedy", "random")
             raise WorkerFailed("the processor is on fire")
 

@@ -1,4 +1,4 @@
-"""What a bot is made of, so that results can be told apart by it."""
+"""What a bot is made of, which distinguishes the results of its versions."""
 
 from __future__ import annotations
 

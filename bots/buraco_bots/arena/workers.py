@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -29,7 +29,7 @@ _context = multiprocessing.get_context("spawn")
 
 
 class WorkerFailed(Exception):
-    """A worker ended while no bot was thinking, or raised what is no fault of a bot. The message says which."""
+    """A worker ended while no bot was thinking, or raised what is no fault of a bot. The message has the reason."""
 
 
 class _SharedWatch:
@@ -107,7 +107,7 @@ class Workers:
         for worker in tuple(self._workers):
             worker.kill()
 
-    def play(self, tasks: Iterator[PairTask]) -> Iterator[PairFigures]:
+    def play(self, tasks: Iterator[PairTask]) -> Generator[PairFigures, None, None]:
         """Yield the pairs as they are finished, in no certain order. Raise WorkerFailed.
 
         A bot that exceeds its time by GRACE_SECONDS, or ends its process, forfeits both matches of its pair: what was
