@@ -14,7 +14,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from buraco.v1 import event_pb2, table_pb2
 from buraco.v1 import table_service_pb2 as pb
-from buraco_bots.bot import ask_bot, make_bot
+from buraco_bots.bot import ask_for_moves, make_bot
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.report import replay
 from buraco_client import BuracoClient, NotInvited, RevisionStale, Seat, TableRefused, Watch
@@ -150,7 +150,7 @@ class Guest(Onlooker):
             self.undone = True
             self.acknowledged += [laid.revision, undone.revision]
             return
-        move = ask_bot(self._bot, view_from_pb(turn.view), moves, 0)
+        move, *_ = ask_for_moves(self._bot, view_from_pb(turn.view), moves, 0)
         answer = await self.seat.submit([move_to_pb(move)], turn.revision, timeout=PATIENCE)
         self.acknowledged.append(answer.revision)
 

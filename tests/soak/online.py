@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 from google.protobuf.duration_pb2 import Duration
 
 from buraco.v1 import table_pb2, table_service_pb2
-from buraco_bots.bot import ask_bot, make_bot
+from buraco_bots.bot import ask_for_moves, make_bot
 from buraco_bots.registry import load_factory
 from buraco_client import BuracoClient, LimitReached, RevisionStale, RuleBroken, Seat, TableRefused
 from buraco_codec.moves import move_from_pb, move_to_pb
@@ -207,7 +207,7 @@ class _Player:
             await self._call(self._seat.resign)
             return
         moves = [move_from_pb(move) for move in turn.moves]
-        move = ask_bot(self._bot, view_from_pb(turn.view), moves, 0)
+        move, *_ = ask_for_moves(self._bot, view_from_pb(turn.view), moves, 0)
         try:
             await self._seat.submit([move_to_pb(move)], turn.revision)
         except RevisionStale:
