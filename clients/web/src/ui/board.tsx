@@ -5,7 +5,7 @@ import { type Move, NextAction, Phase, type View } from "@buraco/client/messages
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { hints, laidCards, targetsOf, wildMoves } from "../game/choices";
 import { arranged, keysFor, movedBefore } from "../game/held";
-import type { TableState as State } from "../game/state";
+import { areMovesCurrent, type TableState as State } from "../game/state";
 import type { TableSession } from "../net/session";
 import { Actions } from "./actions";
 import { CardFace } from "./card";
@@ -32,11 +32,13 @@ export function Board({ state, session, view, names }: Props) {
   const [own, setOwn] = useState<readonly string[]>();
   const [choice, setChoice] = useState<readonly Move[]>();
   const [hinting, setHinting] = useState(false);
-  const [busy, setBusy] = useState(false);
+  const [sending, setSending] = useState(false);
 
   const seat = view.seat;
   const ownSide = (seat ?? 0) % 2;
   const moves = state.moves;
+  const isCurrent = areMovesCurrent(state);
+  const busy = sending || !isCurrent;
   const may = (action: NextAction) => view.nextActions.includes(action);
   const toMove = seat !== undefined && seat === view.seatToMove && view.ending === 0;
   const held = useMemo(() => arranged(view, preferences.order, own), [view, preferences.order, own]);
@@ -63,12 +65,12 @@ export function Board({ state, session, view, names }: Props) {
 
   const play = async (move: Move) => {
     if (busy) return;
-    setBusy(true);
+    setSending(true);
     setChoice(undefined);
     // What is picked while the service answers is for the next move.
     setPicked(new Set());
     if (!(await attempt(() => session.play(move, state.revision)))) setPicked(picked);
-    setBusy(false);
+    setSending(false);
   };
   /** Play the one move that fits, or ask which. */
   const decide = (fitting: readonly Move[]) => {
@@ -138,7 +140,7 @@ export function Board({ state, session, view, names }: Props) {
 
   return (
     <div
-      data-revision={String(state.revision)}
+      data-revision={String(state.viewRevision)}
       class={`board seats-${view.seats.length} ${toMove ? "my-turn" : ""} ${drag ? "dragging" : ""}`}
     >
       <div class="felt">
@@ -198,7 +200,7 @@ export function Board({ state, session, view, names }: Props) {
                   </button>
                 </li>
               ))}
-              {listed.length === 0 && <li class="hint">{texts.t("hint.none")}</li>}
+              {listed.length === 0 && isCurrent && <li class="hint">{texts.t("hint.none")}</li>}
             </ul>
           )}
         </div>

@@ -95,6 +95,7 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
   };
 
   const change = (part: Partial<Filter>) => setFilter({ ...filter, ...part });
+  const isFiltered = Boolean(filter.state || filter.ruleSet || filter.seats || filter.free || filter.mine);
   const shown = list && [...list].sort((a, b) => a.state - b.state || changedAt(b) - changedAt(a));
   return (
     <div class="lobby">
@@ -183,7 +184,7 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
             )}
           </div>
           {shown === undefined && <p class="hint">{texts.t("loading")}</p>}
-          {shown?.length === 0 && <p class="hint">{texts.t("lobby.none")}</p>}
+          {shown?.length === 0 && (isFiltered ? <p class="hint">{texts.t("lobby.none")}</p> : <Empty />)}
           <ul class="tables">
             {shown?.map((table) => (
               <li key={table.id}>
@@ -205,6 +206,20 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
           }}
         />
       )}
+    </div>
+  );
+}
+
+/** What a lobby without any table shows. */
+function Empty() {
+  const { texts } = useShared();
+  return (
+    <div class="empty">
+      <img src="/icon.svg" alt="" width="56" height="56" />
+      <p>
+        <b>{texts.t("lobby.empty")}</b>
+      </p>
+      <p class="hint">{texts.t("lobby.emptyHint")}</p>
     </div>
   );
 }
