@@ -49,8 +49,16 @@ export function Actions({ drawing, draw, take, targets, picked, busy, onPlay, on
         </button>
       )}
       {places.slice(0, 2).map(([meld, fitting]) => (
-        <button key={meld} type="button" class="main" disabled={busy} onClick={() => onDecide(fitting)}>
-          {texts.t("board.layOff", { number: meld + 1 })}
+        <button
+          key={meld}
+          type="button"
+          class="main"
+          disabled={busy}
+          aria-label={texts.t("board.layOff", { number: meld + 1 })}
+          onClick={() => onDecide(fitting)}
+        >
+          <span class="long">{texts.t("board.layOff", { number: meld + 1 })}</span>
+          <span class="short">{texts.t("board.layOffShort", { number: meld + 1 })}</span>
         </button>
       ))}
       {targets.lay.length > 0 && (
