@@ -141,7 +141,7 @@ export function Board({ state, session, view, names }: Props) {
   return (
     <div
       data-revision={String(state.viewRevision)}
-      class={`board seats-${view.seats.length} ${toMove ? "my-turn" : ""} ${drag ? "dragging" : ""}`}
+      class={`board seats-${view.seats.length} ${toMove ? "my-turn" : ""} ${busy ? "waits" : ""} ${drag ? "dragging" : ""}`}
     >
       <div class="felt">
         <ul class="around" aria-label={texts.t("players")}>

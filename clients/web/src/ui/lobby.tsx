@@ -56,7 +56,10 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
         if (!filter.seats || table.seats.length === filter.seats) found.push(table);
         if (found.length >= MOST_SHOWN) break;
       }
-      if (!ended) setList(found);
+      if (ended) return;
+      setList(found);
+      // Without a stake at any table the service may keep no accounts at all. A settlement comes some time after its match.
+      if (found.some((table) => table.stake > 0n)) setAvailable(await credits());
     };
     void attempt(look);
     // A look that fails is followed by the next one; the first has shown why.
@@ -66,12 +69,6 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
       clearInterval(timer);
     };
   }, [filter, player]);
-
-  // Without a stake at any table the service may keep no accounts at all.
-  const staked = list?.some((table) => table.stake > 0n) ?? false;
-  useEffect(() => {
-    if (staked) void credits().then(setAvailable);
-  }, [player, staked]);
 
   /** Do what needs a name, after asking for it. */
   const named = (action: () => void) => {
