@@ -95,7 +95,7 @@ test("language, look and colours are chosen in the settings, and kept", async ()
 
 test("a whole turn can be played by the keyboard alone", async () => {
   const page = await openPage(browser, server.address, { name: "Ada" });
-  await createTable(page, { Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 });
+  await createTable(page, { Bots: 3, Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 });
   await waitForMatch(page);
   await waitForTurn(page);
   const press = async (where: string) => {
@@ -127,7 +127,7 @@ test("a whole turn can be played by the keyboard alone", async () => {
 
 test("a score is confirmed line by line, and the shuffle of its deal checked in the browser", async () => {
   const page = await openPage(browser, server.address, { name: "Ada" });
-  await createTable(page, { Target: 1005, "Time for a turn": 0, "Time to confirm a score": 15 });
+  await createTable(page, { Bots: 3, Target: 1005, "Time for a turn": 0, "Time to confirm a score": 15 });
   await waitForMatch(page);
   while (!(await page.locator("dialog.score").count())) if (!(await step(page))) await page.waitForTimeout(60);
   expect(await page.locator("dialog.score .sheet").count()).toBe(2);
@@ -139,7 +139,6 @@ test("a score is confirmed line by line, and the shuffle of its deal checked in 
   expect(await barriers(page)).toEqual([]);
   await picture(page, "score-wide-light");
   await page.click("dialog.score .main");
-  await page.waitForSelector("dialog.score .main:disabled, dialog.score", { state: "attached" });
   await page.waitForSelector("dialog.score", { state: "detached", timeout: 30_000 });
   await page.click('.bar button[aria-label="Menu"]');
   await page.click('dialog.menu button:has-text("Deals so far")');
