@@ -199,7 +199,7 @@ $(GO_BOT): $(PROTOS) $(wildcard clients/go/*.go clients/go/go.* clients/go/buf.g
 
 # Chromium of npm is for Linux on x86_64; CHROMIUM=/path/to/chromium takes another one.
 WEB_CAN_TEST = [ -n "$${CHROMIUM:-}" ] || [ "$$(uname -sm)" = "Linux x86_64" ]
-.PHONY: web-build web-check web-test web-picture
+.PHONY: web-build web-check web-test web-test-slow web-picture
 web-build: $(WEB)/dist/.built ## Build the page clients/web into its dist/
 
 web-check: $(TYPESCRIPT)/dist/.built ## Check types of the page, and test its parts without a browser
@@ -208,13 +208,20 @@ web-check: $(TYPESCRIPT)/dist/.built ## Check types of the page, and test its pa
 	tsc --noEmit
 	vitest run --project unit
 
-web-test: web-check $(WEB)/dist/.built setup ## Play through the page in a real Chromium, where there is one (WEB_TEST_ARGS=…)
+define web_test
 	$(with_node)
 	if $(WEB_CAN_TEST); then
-		cd $(WEB) && vitest run --project browser $(WEB_TEST_ARGS)
+		cd $(WEB) && vitest run --project $(1) $(WEB_TEST_ARGS)
 	else
 		echo "No Chromium for this machine: the page was not tested in a browser. Name one by CHROMIUM=…"
 	fi
+endef
+
+web-test: web-check $(WEB)/dist/.built setup ## Play through the page in a real Chromium, where there is one (WEB_TEST_ARGS=…)
+	$(call web_test,browser)
+
+web-test-slow: $(WEB)/dist/.built setup ## Run the long tests of the page that `make web-test` leaves out (WEB_TEST_ARGS=…)
+	$(call web_test,slow)
 
 web-picture: $(WEB)/dist/.built setup ## Make the picture of the table in README.md anew
 	$(with_node)

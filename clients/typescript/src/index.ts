@@ -27,4 +27,5 @@ export { discard, drawStock, layMeld, layOff, moveWild, takePile } from "./moves
 export { type ChatContent, type MoveOptions, SeatSession } from "./seat-session.js";
 export { type Language, languages, Texts } from "./texts.js";
 export { type CallOptions, type ChangeOptions, newRequestId } from "./unary.js";
-export { type ConnectionState, type Update, Watch, type WatchOptions } from "./watch.js";
+export type { ConnectionState, Update } from "./update.js";
+export { Watch, type WatchOptions } from "./watch.js";

@@ -238,6 +238,20 @@ export class SeatSession {
     });
   }
 
+  /**
+   * Return the deal that the end of the match cut off, with its seed and moves, also of a table that spectators may not
+   * see; undefined if there is none.
+   *
+   * @example
+   * const deal = await session.getCutOffDeal();
+   */
+  async getCutOffDeal(options: CallOptions = {}): Promise<DealRecord | undefined> {
+    const { tableId } = this;
+    const { table } = await this.#call((attempt) => this.#connection.tables.getTable({ tableId }, attempt), options);
+    const request = { tableId, afterDeal: Math.max(table?.match?.dealNumber ?? 0, 1) - 1 };
+    return (await this.#call((attempt) => this.#connection.tables.getRecord(request, attempt), options)).cutOff;
+  }
+
   /** Exchange the token for a fresh one; calls do so by themselves when half of its life is over. */
   renewToken(options: CallOptions = {}): Promise<void> {
     return this.#token.renew(options);

@@ -44,6 +44,9 @@ export function bearer(token: string | undefined): Record<string, string> {
   return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }
 
+/** The longest time that timers know; they take more of it for none at all. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 /** Makes calls within a deadline and repeats those for which `retryDelay` has a wait. */
 export class Caller {
   readonly #timeoutMs: number;
@@ -69,7 +72,8 @@ export class Caller {
     const deadline = performance.now() + (options.timeoutMs ?? this.#timeoutMs);
     for (let failures = 1; ; failures++) {
       signal?.throwIfAborted();
-      const timeoutMs = Math.max(1, Math.ceil(deadline - performance.now()));
+      // The protocol knows whole milliseconds only, and the clock may have moved since the deadline was computed.
+      const timeoutMs = Math.min(LONGEST_MS, Math.max(1, Math.ceil(deadline - performance.now())));
       try {
         return await attempt({ timeoutMs, signal, headers });
       } catch (thrown) {

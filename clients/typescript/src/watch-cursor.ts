@@ -1,5 +1,5 @@
 import { TableState } from "./generated/buraco/v1/table_pb.js";
-import type { Update } from "./watch.js";
+import type { Update } from "./update.js";
 
 /** The place of a watch in a table's history, which distinguishes new updates from repeated ones. */
 export class WatchCursor {

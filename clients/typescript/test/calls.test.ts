@@ -78,6 +78,31 @@ test("a call fails when its time is over", async () => {
   expect(error.code === Code.Unavailable || error.code === Code.DeadlineExceeded).toBe(true);
 });
 
+test.each([
+  ["the clock moves while it is made", 5_000, "5000"],
+  ["it is part of one", 12.25, "13"],
+  ["it has no end", Number.POSITIVE_INFINITY, "2147483647"],
+])("a call names its time in whole milliseconds, also when %s", async (_, timeoutMs, named) => {
+  let now = 1000.5;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => {
+    now += 0.1;
+    return now;
+  });
+  const seen: (string | null)[] = [];
+  const client = fakeClient({
+    getTable: (_, context) => {
+      seen.push(context.requestHeader.get("connect-timeout-ms"));
+      return { table: TABLE };
+    },
+  });
+  try {
+    await client.getTable("t", { timeoutMs });
+  } finally {
+    clock.mockRestore();
+  }
+  expect(seen).toEqual([named]);
+});
+
 test("a caller can abort, and gets its own reason", async () => {
   const stop = new AbortController();
   const client = fakeClient({

@@ -243,6 +243,18 @@ test("players alone read record and chat of a table without spectators, and a sp
   }
 });
 
+test("a player alone reads the deal that a resignation cut off, at a table without spectators", async () => {
+  const client = server.client();
+  const options = { spectators: SpectatorPolicy.NONE };
+  const { table } = await client.createTable({ rules: "open", seats: 2, targetScore: 0, options });
+  const ada = await client.joinTable(table.id, { playerName: "Ada" });
+  expect(await ada.getCutOffDeal()).toBeUndefined();
+  await client.joinTable(table.id, { playerName: "Blaise" });
+  await ada.resign();
+  expect((await ada.getCutOffDeal())?.dealNumber).toBe(1);
+  expect(await failure(client.getCutOffDeal(table.id))).toMatchObject({ reason: "SPECTATORS_NOT_ALLOWED" });
+});
+
 test("players meet by quick join, invitation and list, and the creator removes one", async () => {
   const client = server.client();
   const settings = { rules: "open", seats: 2, targetScore: 1234 };

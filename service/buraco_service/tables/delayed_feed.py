@@ -30,11 +30,14 @@ class DelayedFeed(Feed):
         self._delay = delay
         self._due_at: float | None = None
         """When the next change may be seen, by the service's clock; None if no change is known."""
+        self._is_read = False
+        """The changes up to now were looked for: without that a wait would be for one more."""
 
     async def catch_up(self, *, before: int | None = None, woken: bool = False) -> list[bytes]:
         """Return the changes since the last call whose time has come, in order."""
         updates: list[bytes] = []
         self._due_at = None
+        self._is_read = True
         try:
             while entries := await self._repository.read_log(self._table_id, self.revision):
                 until = self._tables.clock() - self._delay
@@ -45,16 +48,21 @@ class DelayedFeed(Feed):
                     updates.append(UPDATE.events(self._events_update(entry)))
         except HistoryGone as gone:
             updates += await self._restart(gone.oldest - 1)
+            self._is_read = False
         return updates
 
     def is_behind(self) -> bool:
         """Return True if there may be changes that were not sent and may be seen now."""
+        if not self._is_read:
+            return True
         if self._due_at is not None:
             return self._tables.clock() >= self._due_at
         return super().is_behind()
 
     async def wait(self) -> None:
         """Wait as any feed does, and for the next change or message whose time comes."""
+        if not self._is_read:
+            return
         due = [at for at in (self._due_at, None if self.chat is None else self.chat.due_at) if at is not None]
         if not due:
             await super().wait()

@@ -380,6 +380,24 @@ async def test_stream_comes_later(request: pytest.FixtureRequest, url: str) -> N
         assert (kinds.count("events"), kinds.count("chat")) == (len(events), 4)
 
 
+@pytest.mark.parametrize("url", ["sqlite_url", "redis_url", "redis_cluster_url", "postgres_url"])
+async def test_stream_that_begins_later(request: pytest.FixtureRequest, url: str) -> None:
+    """A spectator who comes while others watch gets the changes that wait for their time, also if no other follows."""
+    store_url = str(request.getfixturevalue(url))
+    options = table_pb2.TableOptions(spectator_delay=Duration(seconds=2))
+    async with serving(store_url) as here:
+        players = await start_short(here, options=options)
+        revision = (await get(here, players[0].table_id)).revision
+        watching = players[0].watch()
+        await watching.expect("state")
+        # Whatever wakes every watcher once when the first subscribes has passed.
+        await asyncio.sleep(0.3)
+        stream = watch(here, players[0].table_id)
+        assert (await stream.expect("state")).table.revision < revision
+        while (await asyncio.wait_for(stream.expect("events"), 5)).revision < revision:
+            pass
+
+
 @pytest.mark.parametrize("options", [LATER, table_pb2.TableOptions()], ids=["delay", "none"])
 async def test_log_of_the_match(replica: Replica, clock: Clock, options: table_pb2.TableOptions) -> None:
     """Where spectators lag the whole log stays, and entries have their times; elsewhere it goes and has none."""

@@ -20,15 +20,24 @@ export interface Chosen {
   reserve: number;
   confirmation: number;
   chat: ChatMode;
-  bots: number;
-  level: string;
+  /** The levels of the bots that seats are kept for. */
+  bots: readonly string[];
   absence: AbsencePolicy;
+  /** Seconds without a connection after which a player is absent; 0: however long. */
+  absentAfter: number;
+  /** The level of the bot that plays for an absent player. */
+  substitute: string;
+}
+
+/** Return whether players can be absent at the table. */
+export function canBeAbsent({ turn, absentAfter }: Pick<Chosen, "turn" | "absentAfter">): boolean {
+  return turn > 0 || absentAfter > 0;
 }
 
 /** Return the options of a table; what is left at its default is absent, which every service understands. */
 export function optionsOf(chosen: Chosen): MessageInitShape<typeof TableOptionsSchema> {
   const time = (seconds: number) => (seconds > 0 ? durationFromMs(seconds * 1000) : undefined);
-  const substitutes = chosen.turn > 0 && chosen.absence === AbsencePolicy.BOT;
+  const substitutes = canBeAbsent(chosen) && chosen.absence === AbsencePolicy.BOT;
   // Bots sit down from the last seat on, so that the creator and the next player are partners.
   const order = chosen.seats === 4 ? [1, 3, 2] : [1];
   return {
@@ -40,11 +49,11 @@ export function optionsOf(chosen: Chosen): MessageInitShape<typeof TableOptionsS
     reserveTime: chosen.turn > 0 ? time(chosen.reserve) : undefined,
     confirmationTime: time(chosen.confirmation),
     chat: chosen.chat === ChatMode.ALL ? 0 : chosen.chat,
-    bots: order
-      .slice(0, chosen.bots)
-      .sort()
-      .map((seat) => ({ seat, level: chosen.level })),
+    bots: chosen.bots
+      .map((level, index) => ({ seat: order[index] ?? 0, level }))
+      .sort((one, other) => one.seat - other.seat),
     absence: substitutes ? AbsencePolicy.BOT : 0,
-    substituteLevel: substitutes ? chosen.level : "",
+    absentAfter: time(chosen.absentAfter),
+    substituteLevel: substitutes ? chosen.substitute : "",
   };
 }

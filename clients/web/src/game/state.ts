@@ -40,8 +40,14 @@ export interface TableState {
   view: View | undefined;
   /** When the view came, by the browser's clock: what its durations count from. */
   viewAt: number;
-  /** The legal moves of the seat; none while another is to move. */
+  /** The revision of the view. */
+  viewRevision: bigint;
+  /**
+   * The legal moves of the seat at `movesRevision`; none while another is to move. Those of a revision before are kept
+   * until the next come, so that what is shown of them does not flicker; see `areMovesCurrent`.
+   */
   moves: readonly Move[];
+  movesRevision: bigint;
   log: readonly Line[];
   /** How many events have come. */
   events: number;
@@ -62,7 +68,9 @@ export const EMPTY: TableState = {
   table: undefined,
   view: undefined,
   viewAt: 0,
+  viewRevision: 0n,
   moves: [],
+  movesRevision: 0n,
   log: [],
   events: 0,
   chat: [],
@@ -81,6 +89,11 @@ export type Action =
   | { type: "chat"; message: ChatMessage }
   | { type: "reset" };
 
+/** Return whether the legal moves are those of now, and so can be played. */
+export function areMovesCurrent(state: TableState): boolean {
+  return state.movesRevision === state.revision;
+}
+
 /** Return the state after what happened. */
 export function reduce(state: TableState, action: Action): TableState {
   switch (action.type) {
@@ -91,7 +104,7 @@ export function reduce(state: TableState, action: Action): TableState {
     case "played": {
       if (action.revision <= state.revision) return state;
       const next = withEvents(state, action.events, action.revision);
-      return { ...next, view: action.view, viewAt: action.at, moves: [] };
+      return withView(next, action.view, action.revision, action.at);
     }
     case "connection":
       return state.connection === action.connection ? state : { ...state, connection: action.connection };
@@ -108,17 +121,19 @@ function received(state: TableState, update: Update, at: number): TableState {
   switch (update.kind) {
     case "state": {
       const next = withTable({ ...state, revision: update.revision }, update.table);
-      return { ...next, view: update.view, viewAt: at, moves: [] };
+      return { ...withView(next, update.view, update.revision, at), moves: [] };
     }
     case "events":
       // The answer to the player's own move may have come before.
       return update.revision <= state.revision ? state : withEvents(state, update.events, update.revision);
     case "view":
       if (update.revision < state.revision) return state;
-      return { ...state, view: update.view, viewAt: at, moves: turnOf(state, update.view) };
-    case "turn":
+      return withView(state, update.view, update.revision, at);
+    case "turn": {
       if (update.revision < state.revision) return state;
-      return { ...state, view: update.view ?? state.view, viewAt: at, moves: update.moves };
+      const next = update.view ? withView(state, update.view, update.revision, at) : state;
+      return { ...next, moves: update.moves, movesRevision: update.revision };
+    }
     case "chat":
       return withChat(state, update.message);
     case "presence":
@@ -133,8 +148,9 @@ function received(state: TableState, update: Update, at: number): TableState {
 const CONNECTIONS = { connecting: "connecting", connected: "live", reconnecting: "lost" } as const;
 
 /** A view that is not the seat's turn ends the list of its moves; else the turn that follows brings a new one. */
-function turnOf(state: TableState, view: View | undefined): readonly Move[] {
-  return view?.seat === view?.seatToMove && view?.phase !== Phase.OVER ? state.moves : [];
+function withView(state: TableState, view: View | undefined, viewRevision: bigint, viewAt: number): TableState {
+  const toMove = view?.seat === view?.seatToMove && view?.phase !== Phase.OVER;
+  return { ...state, view, viewAt, viewRevision, moves: toMove ? state.moves : [] };
 }
 
 function withTable(state: TableState, table: Table): TableState {
@@ -169,7 +185,6 @@ function withEvents(state: TableState, events: readonly Event[], revision: bigin
     view,
     score,
     known,
-    moves: [],
     log: [...state.log, ...lines].slice(-LINES_KEPT),
     events: state.events + events.length,
     last: events.at(-1) ?? state.last,

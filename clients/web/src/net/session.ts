@@ -3,6 +3,7 @@
 import { BuracoError, type ChatContent, type SeatSession, type Watch } from "@buraco/client";
 import {
   ChatAudience,
+  type DealRecord,
   type Event,
   type Move,
   type SubmitMovesResponse,
@@ -129,6 +130,15 @@ export class TableSession {
     return taken.tableId;
   }
 
+  /** Return the deals that are over; of a table that spectators may not see, for its players only. */
+  async deals(isOver: boolean): Promise<DealRecord[]> {
+    const deals: DealRecord[] = [];
+    for await (const deal of this.#seat?.getRecord() ?? client.getRecord(this.tableId)) deals.push(deal);
+    if (!isOver) return deals;
+    const cutOff = await (this.#seat?.getCutOffDeal() ?? client.getCutOffDeal(this.tableId));
+    return cutOff ? [...deals, cutOff] : deals;
+  }
+
   get #own(): SeatSession {
     if (!this.#seat) throw new BuracoError(Code.Unauthenticated, "no seat", { reason: "TOKEN_MISSING" });
     return this.#seat;
@@ -233,6 +243,8 @@ export class TableSession {
     if (error.code !== Code.Unauthenticated && error.code !== Code.PermissionDenied) return false;
     const seat = this.#seat?.seat;
     if (seat === undefined) {
+      // Who may not watch may still take a seat.
+      await this.#refresh();
       this.dispatch({ type: "connection", connection: "unknown" });
       return false;
     }

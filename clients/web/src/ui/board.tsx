@@ -1,20 +1,23 @@
 /** The table while a match is played: what all see, the player's hand, and what can be done now. */
 
-import { type HandOrder, pickable, sortHand, wildPlace } from "@buraco/client";
+import { type HandOrder, pickable } from "@buraco/client";
 import { type Move, NextAction, Phase, type View } from "@buraco/client/messages";
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { hints, laidCards, targetsOf, wildMoves } from "../game/choices";
-import type { TableState as State } from "../game/state";
+import { arranged, keysFor, movedBefore } from "../game/held";
+import { areMovesCurrent, type TableState as State } from "../game/state";
 import type { TableSession } from "../net/session";
+import { Actions } from "./actions";
 import { CardFace } from "./card";
 import { Centre } from "./centre";
 import { useShared } from "./context";
-import { Dialog } from "./dialog";
 import { useDrag } from "./drag";
-import { Hand, type Held } from "./hand";
+import { Hand } from "./hand";
+import { Happened } from "./happened";
 import { Icon } from "./icon";
 import { Melds } from "./melds";
 import { PlayerPlate } from "./players";
+import { WildChoice } from "./wild-choice";
 
 interface Props {
   state: State;
@@ -29,11 +32,13 @@ export function Board({ state, session, view, names }: Props) {
   const [own, setOwn] = useState<readonly string[]>();
   const [choice, setChoice] = useState<readonly Move[]>();
   const [hinting, setHinting] = useState(false);
-  const [busy, setBusy] = useState(false);
+  const [sending, setSending] = useState(false);
 
   const seat = view.seat;
   const ownSide = (seat ?? 0) % 2;
   const moves = state.moves;
+  const isCurrent = areMovesCurrent(state);
+  const busy = sending || !isCurrent;
   const may = (action: NextAction) => view.nextActions.includes(action);
   const toMove = seat !== undefined && seat === view.seatToMove && view.ending === 0;
   const held = useMemo(() => arranged(view, preferences.order, own), [view, preferences.order, own]);
@@ -60,12 +65,12 @@ export function Board({ state, session, view, names }: Props) {
 
   const play = async (move: Move) => {
     if (busy) return;
-    setBusy(true);
+    setSending(true);
     setChoice(undefined);
     // What is picked while the service answers is for the next move.
     setPicked(new Set());
     if (!(await attempt(() => session.play(move, state.revision)))) setPicked(picked);
-    setBusy(false);
+    setSending(false);
   };
   /** Play the one move that fits, or ask which. */
   const decide = (fitting: readonly Move[]) => {
@@ -135,8 +140,8 @@ export function Board({ state, session, view, names }: Props) {
 
   return (
     <div
-      data-revision={String(state.revision)}
-      class={`board seats-${view.seats.length} ${toMove ? "my-turn" : ""} ${drag ? "dragging" : ""}`}
+      data-revision={String(state.viewRevision)}
+      class={`board seats-${view.seats.length} ${toMove ? "my-turn" : ""} ${busy ? "waits" : ""} ${drag ? "dragging" : ""}`}
     >
       <div class="felt">
         <ul class="around" aria-label={texts.t("players")}>
@@ -195,7 +200,7 @@ export function Board({ state, session, view, names }: Props) {
                   </button>
                 </li>
               ))}
-              {listed.length === 0 && <li class="hint">{texts.t("hint.none")}</li>}
+              {listed.length === 0 && isCurrent && <li class="hint">{texts.t("hint.none")}</li>}
             </ul>
           )}
         </div>
@@ -232,7 +237,22 @@ export function Board({ state, session, view, names }: Props) {
                 {texts.t("hint")}
               </button>
               <span class="grow" />
-              <span class="actions">{actions()}</span>
+              <span class="actions">
+                {toMove && (
+                  <Actions
+                    drawing={drawing}
+                    draw={drawMove}
+                    take={takeMove}
+                    targets={targets}
+                    picked={picked.size}
+                    busy={busy}
+                    onPlay={play}
+                    onDecide={decide}
+                    onClear={() => setPicked(new Set())}
+                    onExplain={() => explain(pickedCards)}
+                  />
+                )}
+              </span>
             </div>
             <Hand
               cards={held}
@@ -256,18 +276,7 @@ export function Board({ state, session, view, names }: Props) {
           ))}
         </div>
       )}
-      {choice && (
-        <Dialog title={texts.t("wild.title")} kind="choice" onClose={() => setChoice(undefined)}>
-          <div class="list">
-            {choice.map((move, index) => (
-              <button key={`${index} ${wildPosition(move)}`} type="button" onClick={() => play(move)}>
-                {texts.text(`wild_place.${wildPlace(move, side.melds) ?? "MIDDLE"}`)}
-                <small>{texts.t("wild.as", { rank: RANK_AT[wildPosition(move)] ?? "" })}</small>
-              </button>
-            ))}
-          </div>
-        </Dialog>
-      )}
+      {choice && <WildChoice moves={choice} melds={side.melds} onChoose={play} onClose={() => setChoice(undefined)} />}
       <Happened state={state} names={names} view={view} />
     </div>
   );
@@ -281,119 +290,10 @@ export function Board({ state, session, view, names }: Props) {
     if (side.openingRequired > 0) return texts.t("turn.opening", { points: side.openingRequired });
     return texts.t("turn.meld");
   }
-
-  function actions() {
-    if (!toMove) return null;
-    if (drawing) {
-      return (
-        <>
-          {takeMove && (
-            <button type="button" class="main" disabled={busy} onClick={() => play(takeMove)}>
-              {texts.text("move.take_pile")}
-            </button>
-          )}
-          {drawMove && (
-            <button type="button" class="main" disabled={busy} onClick={() => play(drawMove)}>
-              {texts.text("move.draw_stock")}
-            </button>
-          )}
-        </>
-      );
-    }
-    const places = [...targets.layOff];
-    return (
-      <>
-        {picked.size > 0 && (
-          <button type="button" class="quiet" onClick={() => setPicked(new Set())}>
-            {texts.t("unpick")}
-          </button>
-        )}
-        {places.slice(0, 2).map(([meld, fitting]) => (
-          <button key={meld} type="button" class="main" disabled={busy} onClick={() => decide(fitting)}>
-            {texts.t("board.layOff", { number: meld + 1 })}
-          </button>
-        ))}
-        {targets.lay.length > 0 && (
-          <button type="button" class="main" disabled={busy} onClick={() => decide(targets.lay)}>
-            {texts.t("board.lay")}
-          </button>
-        )}
-        {targets.discard && (
-          <button type="button" class="main discard" disabled={busy} onClick={() => play(targets.discard!)}>
-            {texts.t("board.discard")}
-          </button>
-        )}
-        {picked.size >= 3 && targets.lay.length === 0 && places.length === 0 && (
-          <button type="button" onClick={() => explain(pickedCards)}>
-            {texts.t("board.whyNot")}
-          </button>
-        )}
-      </>
-    );
-  }
-}
-
-/** Ranks at the places of a run: ace low, 2 to king, ace high. */
-const RANK_AT = ["", "A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K", "A"];
-
-/** Tell people who listen what happened. */
-function Happened({ state, names, view }: { state: State; names: readonly string[]; view: View }) {
-  const { texts } = useShared();
-  const from = useRef(state.events);
-  const news = state.log.filter(({ key }) => key >= from.current).map(({ event }) => texts.spoken.event(event, names));
-  useEffect(() => {
-    from.current = state.events;
-  }, [state.events]);
-  const own =
-    view.seat !== undefined && view.seat === view.seatToMove && view.phase === Phase.DRAW ? texts.t("turn.yours") : "";
-  const [spoken, setSpoken] = useState("");
-  const text = [...news, own].filter(Boolean).join(". ");
-  useEffect(() => {
-    if (news.length > 0) setSpoken(text);
-  }, [state.events]);
-  return (
-    <p class="said" aria-live="polite">
-      {spoken}
-    </p>
-  );
 }
 
 /** The orders that the button goes through. */
 const ORDERS: readonly HandOrder[] = ["suit", "rank", "melds"];
-
-/** Return the hand in the player's order, each card with a key of its own; new cards last in an order of one's own. */
-function arranged(view: View, order: HandOrder, own: readonly string[] | undefined): Held[] {
-  const copies = new Map<number, number>();
-  const cards = sortHand(view.hand, order, { sets: view.ruleSet?.sets ?? true }).map((card) => {
-    const copy = copies.get(card) ?? 0;
-    copies.set(card, copy + 1);
-    return { key: `${card}.${copy}`, card };
-  });
-  if (!own) return cards;
-  const place = (key: string) => (own.includes(key) ? own.indexOf(key) : own.length);
-  return cards.sort((a, b) => place(a.key) - place(b.key));
-}
-
-function movedBefore(all: readonly string[], moved: readonly string[], before: string): string[] {
-  const rest = all.filter((key) => !moved.includes(key));
-  const at = rest.indexOf(before) + (all.indexOf(moved[0]!) < all.indexOf(before) ? 1 : 0);
-  return [...rest.slice(0, at), ...moved, ...rest.slice(at)];
-}
-
-function keysFor(cards: readonly number[], held: readonly Held[]): Set<string> {
-  const keys = new Set<string>();
-  for (const card of cards) {
-    const found = held.find((there) => there.card === card && !keys.has(there.key));
-    if (found) keys.add(found.key);
-  }
-  return keys;
-}
-
-function wildPosition(move: Move): number {
-  return (
-    ("wildPosition" in (move.move.value ?? {}) && (move.move.value as { wildPosition?: number }).wildPosition) || 0
-  );
-}
 
 /** The meld that changed last, to be shown for a moment. */
 function freshMeld(state: State): { side: number; index: number } | undefined {

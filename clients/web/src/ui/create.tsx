@@ -2,7 +2,7 @@
 
 import { AbsencePolicy, ChatMode, type RuleSet, SpectatorPolicy, TableAccess } from "@buraco/client/messages";
 import { useState } from "preact/hooks";
-import { optionsOf } from "../game/options";
+import { canBeAbsent, optionsOf } from "../game/options";
 import { client, newEntropy } from "../net/client";
 import { keepCode, keepSeat, keptPlayer } from "../net/keep";
 import { useShared } from "./context";
@@ -28,9 +28,10 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
     reserve: 120,
     confirmation: 60,
     chat: ChatMode.ALL,
-    bots: 0,
-    level: LEVELS[0]!,
+    bots: [] as readonly string[],
     absence: AbsencePolicy.WAIT,
+    absentAfter: 0,
+    substitute: LEVELS[0]!,
   });
   // The list may come after the window.
   const preset = presets.find((rule) => rule.id === chosen.rules) ?? presets[0];
@@ -59,7 +60,7 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
   };
 
   const seconds = (
-    key: "turn" | "reserve" | "confirmation" | "delay",
+    key: "turn" | "reserve" | "confirmation" | "delay" | "absentAfter",
     label: Parameters<typeof texts.t>[0],
     choices: number[],
   ) => (
@@ -79,7 +80,7 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
     </label>
   );
   const choice = <T extends number>(
-    key: keyof typeof chosen,
+    key: "access" | "spectators" | "chat" | "absence",
     label: Parameters<typeof texts.t>[0],
     options: [T, Parameters<typeof texts.t>[0]][],
   ) => (
@@ -89,6 +90,18 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
         {options.map(([value, name]) => (
           <option key={value} value={value}>
             {texts.t(name)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  const levels = (key: string | number, label: string, value: string, choose: (level: string) => void) => (
+    <label key={key}>
+      {label}
+      <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
+        {LEVELS.map((level) => (
+          <option key={level} value={level}>
+            {level}
           </option>
         ))}
       </select>
@@ -113,7 +126,7 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
             value={chosen.seats}
             onChange={(event) => {
               const seats = Number(event.currentTarget.value);
-              set({ seats, bots: Math.min(chosen.bots, seats - 1) });
+              set({ seats, bots: chosen.bots.slice(0, seats - 1) });
             }}
           >
             <option value={4}>4</option>
@@ -132,7 +145,13 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
         </label>
         <label>
           {texts.t("create.bots")}
-          <select value={chosen.bots} onChange={(event) => set({ bots: Number(event.currentTarget.value) })}>
+          <select
+            value={chosen.bots.length}
+            onChange={(event) => {
+              const length = Number(event.currentTarget.value);
+              set({ bots: Array.from({ length }, (_, at) => chosen.bots[at] ?? LEVELS[0]!) });
+            }}
+          >
             {Array.from({ length: chosen.seats }, (_, count) => (
               <option key={count} value={count}>
                 {count}
@@ -140,6 +159,12 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
             ))}
           </select>
         </label>
+        {chosen.bots.map((level, at) =>
+          // Bots have no identity of their own.
+          levels(at, texts.t("create.levelOf", { number: at + 1 }), level, (chosenLevel) =>
+            set({ bots: chosen.bots.with(at, chosenLevel) }),
+          ),
+        )}
         <label>
           {texts.t("create.stake")}
           <input
@@ -174,23 +199,15 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
           [ChatMode.PHRASES, "chat.phrases"],
           [ChatMode.OFF, "chat.off"],
         ])}
-        {chosen.turn > 0 &&
+        {seconds("absentAfter", "create.absentAfter", [0, 30, 60, 300])}
+        {canBeAbsent(chosen) &&
           choice("absence", "create.absence", [
             [AbsencePolicy.WAIT, "absence.wait"],
             [AbsencePolicy.BOT, "absence.bot"],
           ])}
-        {(chosen.bots > 0 || chosen.absence === AbsencePolicy.BOT) && (
-          <label>
-            {texts.t("create.level")}
-            <select value={chosen.level} onChange={(event) => set({ level: event.currentTarget.value })}>
-              {LEVELS.map((level) => (
-                <option key={level} value={level}>
-                  {level}
-                </option>
-              ))}
-            </select>
-          </label>
-        )}
+        {canBeAbsent(chosen) &&
+          chosen.absence === AbsencePolicy.BOT &&
+          levels("substitute", texts.t("create.substitute"), chosen.substitute, (substitute) => set({ substitute }))}
         <button type="submit" class="main wide" disabled={busy || !preset}>
           {texts.t("create.go")}
         </button>

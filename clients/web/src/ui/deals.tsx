@@ -4,7 +4,6 @@ import { type DealCheck, verifyDeal } from "@buraco/client";
 import { type DealRecord, Ending } from "@buraco/client/messages";
 import { useEffect, useState } from "preact/hooks";
 import type { KnownDeal } from "../game/state";
-import { client } from "../net/client";
 import { keptEntropy } from "../net/keep";
 import type { TableSession } from "../net/session";
 import { useShared } from "./context";
@@ -24,13 +23,7 @@ export function Deals({ session, names, known, isOver, onClose }: Props) {
   const entropy = keptEntropy(session.tableId);
   const [deals, setDeals] = useState<DealRecord[]>();
   useEffect(() => {
-    void attempt(async () => {
-      const found: DealRecord[] = [];
-      for await (const deal of client.getRecord(session.tableId)) found.push(deal);
-      const cutOff = isOver ? await client.getCutOffDeal(session.tableId) : undefined;
-      if (cutOff) found.push(cutOff);
-      setDeals(found);
-    });
+    void attempt(async () => setDeals(await session.deals(isOver)));
   }, [session]);
   return (
     <Dialog title={texts.t("deals.title")} kind="deals" onClose={onClose}>

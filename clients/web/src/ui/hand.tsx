@@ -1,15 +1,10 @@
 /** The player's own cards, fanned: to be picked, dragged, and put into another order. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Held } from "../game/held";
 import { CardFace } from "./card";
 import { useTexts } from "./context";
 import type { Drag } from "./drag";
-
-/** A card of the hand with a key of its own: two cards of one face have two keys. */
-export interface Held {
-  key: string;
-  card: number;
-}
 
 interface Props {
   cards: readonly Held[];

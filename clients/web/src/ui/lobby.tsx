@@ -56,7 +56,10 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
         if (!filter.seats || table.seats.length === filter.seats) found.push(table);
         if (found.length >= MOST_SHOWN) break;
       }
-      if (!ended) setList(found);
+      if (ended) return;
+      setList(found);
+      // Without a stake at any table the service may keep no accounts at all. A settlement comes some time after its match.
+      if (found.some((table) => table.stake > 0n)) setAvailable(await credits());
     };
     void attempt(look);
     // A look that fails is followed by the next one; the first has shown why.
@@ -66,12 +69,6 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
       clearInterval(timer);
     };
   }, [filter, player]);
-
-  // Without a stake at any table the service may keep no accounts at all.
-  const staked = list?.some((table) => table.stake > 0n) ?? false;
-  useEffect(() => {
-    if (staked) void credits().then(setAvailable);
-  }, [player, staked]);
 
   /** Do what needs a name, after asking for it. */
   const named = (action: () => void) => {
@@ -95,6 +92,7 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
   };
 
   const change = (part: Partial<Filter>) => setFilter({ ...filter, ...part });
+  const isFiltered = Boolean(filter.state || filter.ruleSet || filter.seats || filter.free || filter.mine);
   const shown = list && [...list].sort((a, b) => a.state - b.state || changedAt(b) - changedAt(a));
   return (
     <div class="lobby">
@@ -183,7 +181,7 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
             )}
           </div>
           {shown === undefined && <p class="hint">{texts.t("loading")}</p>}
-          {shown?.length === 0 && <p class="hint">{texts.t("lobby.none")}</p>}
+          {shown?.length === 0 && (isFiltered ? <p class="hint">{texts.t("lobby.none")}</p> : <Empty />)}
           <ul class="tables">
             {shown?.map((table) => (
               <li key={table.id}>
@@ -205,6 +203,20 @@ export function Lobby({ onSettings }: { onSettings: () => void }) {
           }}
         />
       )}
+    </div>
+  );
+}
+
+/** What a lobby without any table shows. */
+function Empty() {
+  const { texts } = useShared();
+  return (
+    <div class="empty">
+      <img src="/icon.svg" alt="" width="56" height="56" />
+      <p>
+        <b>{texts.t("lobby.empty")}</b>
+      </p>
+      <p class="hint">{texts.t("lobby.emptyHint")}</p>
     </div>
   );
 }

@@ -22,13 +22,17 @@ export function PlayerPlate({ seat, view, viewAt, present, own, partner }: Plate
   const known = seat.isBot || present !== undefined || view.seats.some((there) => there.present);
   const side = view.sides[seat.side];
   const name = seat.playerName || texts.seat(seat.seat);
-  const state = seat.isBot
-    ? texts.t("seat.bot")
-    : seat.absent
-      ? texts.t("seat.absent")
-      : here
-        ? texts.t("seat.here")
-        : texts.t("seat.away");
+  const state = texts.t(
+    seat.isBot && seat.absent
+      ? "seat.substituted"
+      : seat.isBot
+        ? "seat.bot"
+        : seat.absent
+          ? "seat.absent"
+          : here
+            ? "seat.here"
+            : "seat.away",
+  );
   return (
     <li
       class={`plate side-${seat.side} ${toMove ? "to-move" : ""} ${own ? "own" : ""}`}
@@ -44,7 +48,11 @@ export function PlayerPlate({ seat, view, viewAt, present, own, partner }: Plate
       )}
       <span class="who">
         <b>{name}</b>
-        {(partner || own) && <small>{texts.t(own ? "seat.you" : "seat.partner")}</small>}
+        {seat.absent ? (
+          <small class="absent">{state}</small>
+        ) : (
+          (partner || own) && <small>{texts.t(own ? "seat.you" : "seat.partner")}</small>
+        )}
       </span>
       {seat.clockRemaining || seat.reserveRemaining ? (
         <Clock turn={seat.clockRemaining} reserve={seat.reserveRemaining} since={viewAt} running={toMove} />

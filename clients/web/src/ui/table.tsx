@@ -59,7 +59,7 @@ export function TablePage({ id, code, onSettings }: { id: string; code: string; 
   }, [view, seat, table, texts]);
 
   if (!session) return null;
-  if (state.connection === "unknown") {
+  if (state.connection === "unknown" && seat === undefined && table?.state !== TableState.WAITING) {
     return (
       <main class="notice">
         <p>{texts.t("table.unknown")}</p>

@@ -130,8 +130,11 @@ export async function waitForTurn(page: Page, timeout = 60_000): Promise<boolean
 
 export type Step = "over" | "score" | "choice" | "draw" | "lay" | "discard" | undefined;
 
-/** Do what a person would do next, by the buttons; undefined if nothing can be done now. */
-export async function step(page: Page): Promise<Step> {
+/**
+ * Do what a person would do next, by the buttons; undefined if nothing can be done now. Of the hints the first is taken,
+ * or the `last`, which has most wilds.
+ */
+export async function step(page: Page, hints: "first" | "last" = "first"): Promise<Step> {
   if (await page.locator("dialog.result").count()) return "over";
   const confirm = page.locator("dialog.score .main:enabled");
   if (await confirm.count()) {
@@ -153,16 +156,10 @@ export async function step(page: Page): Promise<Step> {
   const hinter = page.locator(".hinter:enabled");
   if (!(await hinter.count())) return undefined;
   if ((await hinter.getAttribute("aria-pressed")) !== "true") await hinter.click();
-  const hint = page.locator(".hints button").first();
+  // Until the list of now has come, nothing can be undone or played: so the hints are those of a move before.
+  const hint = page.locator(".board:not(.waits) .hints button")[hints]();
   if (await hint.count()) {
-    // A hint of a moment ago may be gone: then there is another one in the next step.
-    if (
-      !(await hint.click({ timeout: 2000 }).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return undefined;
+    await hint.click();
     const lay = page.locator(".actions .main:not(.discard):enabled").first();
     if (await lay.count()) {
       await act(page, () => lay.click());

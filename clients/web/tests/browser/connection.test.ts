@@ -31,7 +31,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
   ada = await openPage(browser, server.address, { name: "Ada" });
-  id = await createTable(ada, { Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 });
+  id = await createTable(ada, { Bots: 3, Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 });
   await waitForMatch(ada);
   await waitForTurn(ada);
 });

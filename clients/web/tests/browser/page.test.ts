@@ -6,7 +6,6 @@ import {
   createTable,
   openPage,
   picture,
-  playToEnd,
   startBrowser,
   step,
   waitForMatch,
@@ -15,7 +14,6 @@ import {
 import { Server } from "./server";
 
 const FIRST_PICTURE_MS = 1000;
-const MEMORY_GROWTH = 1.35;
 
 let server: Server;
 let browser: Browser;
@@ -97,7 +95,7 @@ test("language, look and colours are chosen in the settings, and kept", async ()
 
 test("a whole turn can be played by the keyboard alone", async () => {
   const page = await openPage(browser, server.address, { name: "Ada" });
-  await createTable(page, { Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 });
+  await createTable(page, { Bots: 3, Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 });
   await waitForMatch(page);
   await waitForTurn(page);
   const press = async (where: string) => {
@@ -129,7 +127,7 @@ test("a whole turn can be played by the keyboard alone", async () => {
 
 test("a score is confirmed line by line, and the shuffle of its deal checked in the browser", async () => {
   const page = await openPage(browser, server.address, { name: "Ada" });
-  await createTable(page, { Target: 1005, "Time for a turn": 0, "Time to confirm a score": 15 });
+  await createTable(page, { Bots: 3, Target: 1005, "Time for a turn": 0, "Time to confirm a score": 15 });
   await waitForMatch(page);
   while (!(await page.locator("dialog.score").count())) if (!(await step(page))) await page.waitForTimeout(60);
   expect(await page.locator("dialog.score .sheet").count()).toBe(2);
@@ -141,7 +139,6 @@ test("a score is confirmed line by line, and the shuffle of its deal checked in 
   expect(await barriers(page)).toEqual([]);
   await picture(page, "score-wide-light");
   await page.click("dialog.score .main");
-  await page.waitForSelector("dialog.score .main:disabled, dialog.score", { state: "attached" });
   await page.waitForSelector("dialog.score", { state: "detached", timeout: 30_000 });
   await page.click('.bar button[aria-label="Menu"]');
   await page.click('dialog.menu button:has-text("Deals so far")');
@@ -150,51 +147,5 @@ test("a score is confirmed line by line, and the shuffle of its deal checked in 
   await page.waitForSelector(".fair .good");
   expect(await page.locator(".fair").textContent()).toContain("Compared with what this page saw");
   await picture(page, "fair-deal-wide-light");
-  await page.context().close();
-});
-
-test("memory stays level over a long match that is watched", async () => {
-  const page = await openPage(browser, server.address, { name: "Ada" });
-  const created = (await server.call("CreateTable", {
-    ruleSetId: "buraco-plus-classic",
-    seats: 4,
-    targetScore: 3005,
-    requestId: crypto.randomUUID(),
-  })) as { table: { id: string } };
-  await page.evaluate((hash) => {
-    location.hash = hash;
-  }, `#/table/${created.table.id}`);
-  await page.waitForSelector(".board");
-  const debug = await page.context().newCDPSession(page);
-  const memory = async () => {
-    await debug.send("HeapProfiler.collectGarbage");
-    return (await debug.send("Runtime.getHeapUsage")).usedSize;
-  };
-  await page.waitForFunction(() => document.querySelectorAll(".log li").length >= 150, undefined, { timeout: 60_000 });
-  const early = await memory();
-  await page.waitForSelector("dialog.result, dialog.score", { timeout: 200_000 });
-  await page.waitForSelector(".facts :text('Target')");
-  for (;;) {
-    const close = page.locator("dialog.score .main");
-    if (await close.count()) await close.click({ timeout: 1000 }).catch(() => undefined);
-    if (await page.locator("dialog.result").count()) break;
-    await page.waitForTimeout(100);
-  }
-  const late = await memory();
-  console.log(`memory ${(early / 1e6).toFixed(1)} MB after 150 lines, ${(late / 1e6).toFixed(1)} MB at the end`);
-  expect(late / early).toBeLessThan(MEMORY_GROWTH);
-  expect(page.complaints).toEqual([]);
-  await page.context().close();
-});
-
-test("the score of a match is the same for the people who played it and for one who comes later", async () => {
-  const page = await openPage(browser, server.address, { name: "Ada" });
-  const id = await createTable(page, { Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 });
-  await waitForMatch(page);
-  await playToEnd([page]);
-  const later = await openPage(browser, `${server.address}#/table/${id}`);
-  await later.waitForSelector("dialog.result");
-  expect(await later.locator(".final dd").allTextContents()).toEqual(await page.locator(".final dd").allTextContents());
-  await later.context().close();
   await page.context().close();
 });

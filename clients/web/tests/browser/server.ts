@@ -18,12 +18,12 @@ export class Server {
   #grpc = "127.0.0.1:0";
   #web = "127.0.0.1:0";
 
-  /** Start a server; with `bots` a fleet takes the seats that are free. */
-  static async start({ bots = true } = {}): Promise<Server> {
+  /** Start a server; a fleet of bots, by their names, takes the seats that are free. */
+  static async start({ bots = "greedy" } = {}): Promise<Server> {
     const server = new Server();
     writeFileSync(join(server.#folder, "keys"), `first ${randomBytes(32).toString("hex")}\n`);
     await server.startService();
-    if (bots) server.#startFleet();
+    if (bots) server.#startFleet(bots);
     return server;
   }
 
@@ -79,8 +79,8 @@ export class Server {
     return (await answer.json()) as Record<string, unknown>;
   }
 
-  #startFleet(): void {
-    const flags = ["--server", this.#grpc, "--bots", "greedy", "--courtesy", "2", "--seats-limit", "60"];
+  #startFleet(bots: string): void {
+    const flags = ["--server", this.#grpc, "--bots", bots, "--courtesy", "2", "--seats-limit", "60"];
     this.#fleet = spawn(BURACO, ["fleet", ...flags], { stdio: "ignore" });
   }
 }

@@ -53,16 +53,25 @@ test("options that are at their default are left out", () => {
     reserve: 120,
     confirmation: 0,
     chat: ChatMode.ALL,
-    bots: 0,
-    level: "greedy",
+    bots: [],
     absence: AbsencePolicy.WAIT,
+    absentAfter: 0,
+    substitute: "greedy",
   };
   const empty = Object.values(optionsOf(chosen)).every(
     (value) => !value || (Array.isArray(value) && value.length === 0),
   );
   expect(empty).toBe(true);
-  expect(optionsOf({ ...chosen, bots: 2 }).bots).toEqual([
+  expect(optionsOf({ ...chosen, bots: ["greedy", "random", "greedy"] }).bots).toEqual([
     { seat: 1, level: "greedy" },
-    { seat: 3, level: "greedy" },
+    { seat: 2, level: "greedy" },
+    { seat: 3, level: "random" },
   ]);
+  const withBot = { ...chosen, absence: AbsencePolicy.BOT, substitute: "random" };
+  expect(optionsOf(withBot)).toMatchObject({ absence: 0, substituteLevel: "" });
+  expect(optionsOf({ ...withBot, absentAfter: 30 })).toMatchObject({
+    absence: AbsencePolicy.BOT,
+    absentAfter: { seconds: 30n },
+    substituteLevel: "random",
+  });
 });

@@ -1,6 +1,6 @@
 import { create, EventSchema, TableSchema, ViewSchema } from "@buraco/client/messages";
 import { expect, test } from "vitest";
-import { EMPTY, reduce, type TableState } from "../../src/game/state";
+import { areMovesCurrent, EMPTY, reduce, type TableState } from "../../src/game/state";
 
 const view = (turnNumber: number, seatToMove = 0) => create(ViewSchema, { seat: 0, seatToMove, turnNumber });
 const drew = create(EventSchema, { event: { case: "drew", value: { seat: 0 } } });
@@ -23,17 +23,41 @@ test("the answer to a move and its events on the stream count once, whichever co
   }
 });
 
-test("the legal moves of a turn are gone with the next change", () => {
-  const turn = {
+const turn = (revision: bigint) =>
+  ({
     kind: "turn",
-    revision: 5n,
+    revision,
     view: view(1),
     moves: [{ $typeName: "buraco.v1.Move", move: { case: undefined } }],
-  } as const;
-  const before = reduce(opened(), { type: "received", at: 0, update: turn });
-  expect(before.moves).toHaveLength(1);
-  const after = reduce(before, { type: "received", at: 1, update: { kind: "events", revision: 6n, events: [drew] } });
-  expect(after.moves).toHaveLength(0);
+  }) as const;
+
+test("after a change the moves of the turn stay in sight, but are not current, until the next come", () => {
+  let state = reduce(opened(), { type: "received", at: 0, update: turn(5n) });
+  expect(areMovesCurrent(state)).toBe(true);
+  const events = { kind: "events", revision: 6n, events: [drew] } as const;
+  for (const update of [events, { kind: "view", revision: 6n, view: view(1) } as const]) {
+    state = reduce(state, { type: "received", at: 1, update });
+    expect(state.moves).toHaveLength(1);
+    expect(areMovesCurrent(state)).toBe(false);
+  }
+  state = reduce(state, { type: "received", at: 1, update: turn(6n) });
+  expect(areMovesCurrent(state)).toBe(true);
+});
+
+test("the moves of a turn are gone when another seat is to move", () => {
+  const mine = reduce(opened(), { type: "received", at: 0, update: turn(5n) });
+  const played = { type: "played", view: view(2, 1), revision: 6n, events: [drew], at: 1 } as const;
+  expect(reduce(mine, played).moves).toHaveLength(0);
+  const seen = { kind: "view", revision: 6n, view: view(2, 1) } as const;
+  expect(reduce(mine, { type: "received", at: 1, update: seen }).moves).toHaveLength(0);
+});
+
+test("the revision of the view goes with the view, not with the events before it", () => {
+  const events = { kind: "events", revision: 6n, events: [drew] } as const;
+  const told = reduce(opened(), { type: "received", at: 1, update: events });
+  expect(told.viewRevision).toBe(5n);
+  const seen = reduce(told, { type: "received", at: 1, update: { kind: "view", revision: 6n, view: view(2) } });
+  expect(seen.viewRevision).toBe(6n);
 });
 
 test("a table that was read before a newer one came is passed over", () => {
