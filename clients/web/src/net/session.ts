@@ -98,7 +98,10 @@ export class TableSession {
   }
 
   async confirm(dealNumber: number): Promise<void> {
-    this.dispatch({ type: "table", table: await this.#own.confirmScore(dealNumber) });
+    const table = await this.#own.confirmScore(dealNumber);
+    this.dispatch({ type: "table", table });
+    // Nobody else was waited for, and the next deal has come.
+    if (table.awaitingConfirmation?.dealNumber !== dealNumber) this.dispatch({ type: "score-closed" });
   }
 
   async say(content: ChatContent, toPartner: boolean): Promise<void> {

@@ -84,7 +84,7 @@ export async function openTab(context: BrowserContext, address: string): Promise
     }).observe(document, { childList: true, subtree: true, characterData: true });
   });
   await page.goto(address);
-  await page.waitForSelector(".lobby, .table-page");
+  await page.waitForSelector(".lobby, .table-page, .notice");
   return page;
 }
 
