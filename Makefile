@@ -79,7 +79,7 @@ check: setup clients-check go-check web-check ## Check format, lint, types, impo
 		|| { echo "$(GENERATED) is not what protos/ generates: make protos"; exit 1; }
 
 test: check clients-test .venv/.installed-deploy ## Run make check, then all tests but the slow ones (TEST_ARGS=…)
-	$(BIN)/pytest -n 2 $(TEST_ARGS)
+	$(BIN)/pytest -n 3 $(TEST_ARGS)
 	$(MAKE) web-test
 
 fmt: setup ## Format code and protos, apply the safe lint fixes

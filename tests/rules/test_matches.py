@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 
 from buraco_notation import format_position, format_record, parse_position, parse_record
 from buraco_rules import (
+    MAX_UNDO_STEPS,
     PRESETS,
     Deal,
     DealRecord,
@@ -66,6 +67,13 @@ MATCHES = st.builds(
 MUST_BE_MET = {"a play that can be taken back", "a refusal", "the end of a deal"}
 
 
+def _as_left_by(deal: Deal, before: Deal) -> Deal:
+    """Return the deal before a play without what the deal after it has forgotten: of a long turn the oldest steps."""
+    kept = deal.turn.undo[:-1]
+    assert before.turn.undo[len(before.turn.undo) - len(kept) :] == kept
+    return before._replace(turn=before.turn._replace(undo=kept))
+
+
 class MatchMachine(RuleBasedStateMachine):
     """A match under one rule set, or under house rules; `met` counts what happened."""
 
@@ -100,9 +108,9 @@ class MatchMachine(RuleBasedStateMachine):
 
     def _made(self, move: Move, after: Deal) -> None:
         check_step(self._deal, move, after)
-        if len(after.turn.undo) > len(self._deal.turn.undo):
+        if after.turn.undo and after.turn.undo[:-1] == self._deal.turn.undo[-MAX_UNDO_STEPS + 1 :]:
             self._turn.append(self._deal)
-            assert undo(after)[0] == self._deal
+            assert undo(after)[0] == _as_left_by(after, self._deal)
             self._met["a play that can be taken back"] += 1
         elif not after.turn.undo:
             self._turn.clear()
@@ -176,9 +184,8 @@ class MatchMachine(RuleBasedStateMachine):
     @rule()
     def take_back(self) -> None:
         """R11.4: what is taken back leaves the very state before it."""
-        before = self._turn.pop()
         restored, _ = undo(self._deal)
-        assert restored == before
+        assert restored == _as_left_by(self._deal, self._turn.pop())
         self._moves.pop()
         self._reach(restored)
 
