@@ -78,6 +78,7 @@ check: setup clients-check go-check web-check ## Check format, lint, types, impo
 	diff --recursive --exclude=__pycache__ "$$fresh/buraco" $(GENERATED) \
 		|| { echo "$(GENERATED) is not what protos/ generates: make protos"; exit 1; }
 
+# Three at a time on two cores: many tests wait for a process or a clock.
 test: check clients-test .venv/.installed-deploy ## Run make check, then all tests but the slow ones (TEST_ARGS=…)
 	$(BIN)/pytest -n 3 $(TEST_ARGS)
 	$(MAKE) web-test
