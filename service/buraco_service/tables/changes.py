@@ -313,6 +313,11 @@ def _deal(table: TableValue, match: Match) -> tuple[TableValue, Dealt]:
     return table._replace(deal=deal, deal_revision=table.revision, reversals=0), dealt
 
 
+def has_returned(events: Iterable[TableEvent], seat: int) -> bool:
+    """Return True if the player of a seat returned with these events. Events of several kinds are equal as tuples."""
+    return any([isinstance(event, SeatReturned) and event.seat == seat for event in events])
+
+
 def replace_seat(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:
     """Return the seats of a table with one replaced."""
     return (*table.seats[:number], seat, *table.seats[number + 1 :])

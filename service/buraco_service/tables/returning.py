@@ -1,7 +1,7 @@
 """The return of players who were absent for want of a stream, and from when on the time of others counts."""
 
 from buraco_service.stores.base import Lease
-from buraco_service.tables.changes import Change, SeatReturned
+from buraco_service.tables.changes import Change, SeatReturned, has_returned, replace_seat
 from buraco_service.tables.state import TableState, TableValue
 
 
@@ -11,9 +11,9 @@ def end_absence(change: Change) -> Change:
     seat = table.seats[number]
     if not seat.unseen or table.state is not TableState.PLAYING:
         return change
-    seats = (*table.seats[:number], seat._replace(unseen=False), *table.seats[number + 1 :])
+    seats = replace_seat(table, number, seat._replace(unseen=False))
     events = change.events
-    if not any([isinstance(event, SeatReturned) for event in events]):
+    if not has_returned(events, number):
         events = [SeatReturned(number), *events]
     return change._replace(table=table._replace(seats=seats), events=events)
 

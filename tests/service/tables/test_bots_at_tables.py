@@ -20,6 +20,7 @@ from buraco_service.access.api_keys import ApiKey
 from buraco_service.tables.finishing import finish_turn
 from buraco_service.tables.labels import labels_of
 from tests.service import host
+from tests.service.endings import offer_draw
 from tests.service.host import key_set, player_token
 from tests.service.refusals import assert_invalid, gathered, read_refusal, refused
 from tests.service.scripts import plain_turn, short_rules
@@ -369,6 +370,18 @@ async def test_player_takes_the_seat_back_by_a_stream(alone: Two, way: str) -> N
     assert state.table.seats[ada.seat].substitute_level == ""
     await lost_seat(theirs.next())
     await lost_seat(bot.watch().next())
+
+
+async def test_player_takes_the_seat_back_by_an_offer(alone: Two) -> None:
+    """An offer of the player is a return, too: it is an event of its own, and the bot's stream ends with it."""
+    ada, players = await absent(alone)
+    bot = await join(alone.here, ada.table_id, **BOT)
+    theirs, others = bot.watch(), players[1 - ada.seat].watch()
+    for stream in (theirs, others):
+        await stream.expect("state")
+    await offer_draw(ada)
+    assert kinds(await others.next()) == ["seat_returned", "draw_offered"]
+    await lost_seat(theirs.next())
 
 
 async def test_player_takes_the_seat_back_by_joining(tmp_path: Path, sqlite_url: str) -> None:
