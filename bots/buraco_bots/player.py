@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 
 from buraco.v1 import event_pb2, table_pb2, table_service_pb2
 from buraco_bots.bot import Bot, BotFault, name_of
@@ -21,8 +20,7 @@ async def play_seat(
 
     The stream is opened again if it breaks, and a move without an answer is sent again but made once. The bot thinks in
     the thread of the `thinker` (None: a new one with the default tolerance). `on_update` is called with every update.
-    Scores that are shown are confirmed at once.
-    Raise BotFault, and a BuracoError if the match cannot go on.
+    Scores that are shown are confirmed at once. Raise BotFault, and a BuracoError if the match cannot go on.
     """
     if thinker is None:
         name = type(bot).__name__
@@ -62,7 +60,7 @@ async def play_seat(
 
 
 async def _confirm_score(seat: Seat, update: PlayUpdate) -> None:
-    """Confirm the score of a deal if an update says that it is shown: a bot keeps nobody waiting."""
+    """Confirm the score of a deal if an update shows it: a bot keeps nobody waiting."""
     shown = []
     if isinstance(update, table_pb2.Events):
         shown = [
@@ -72,5 +70,5 @@ async def _confirm_score(seat: Seat, update: PlayUpdate) -> None:
         shown = [update.table.awaiting_confirmation.deal_number]
     for deal_number in shown:
         # The others were faster, or the seat is another's, who need not wait for a bot.
-        with contextlib.suppress(TableRefused, SeatNotYours):
+        with suppress(TableRefused, SeatNotYours):
             await seat.confirm_score(deal_number)

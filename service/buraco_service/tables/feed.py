@@ -90,7 +90,6 @@ class Feed:
         await self._open_stream(table)
         if after_revision is None:
             return [self._state_update(table)]
-        self._verify_seat(table)
         if after_revision > table.revision:
             return await self._restart(await self._oldest())
         self.revision = after_revision

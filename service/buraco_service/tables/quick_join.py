@@ -27,15 +27,14 @@ from buraco_service.stores.base import Commit, NewTable, RevisionConflict, Table
 from buraco_service.tables import changes
 from buraco_service.tables.changes import Change
 from buraco_service.tables.creators import Owner
-from buraco_service.tables.entries import Entry
 from buraco_service.tables.finding import QUICK_JOIN_STATUS, Wanted, find_tables
 from buraco_service.tables.idempotency import Request, derive_quick_join_id, derive_quick_table_id
 from buraco_service.tables.invitations import check_invited
 from buraco_service.tables.players import AlreadySeated, check_can_join
 from buraco_service.tables.state import TableAccess, TableState, TableValue
-from buraco_service.tables.stored import CorruptTable, table_to_pb
+from buraco_service.tables.stored import CorruptTable
 from buraco_service.tables.stored_timing import options_to_pb
-from buraco_service.tables.tables import Tables
+from buraco_service.tables.tables import Tables, stored_join
 
 _CHOICES: Final = 64
 """Choices of one call: each that fails does because somebody else has changed that table."""
@@ -124,34 +123,29 @@ class QuickJoins:
         """Take a seat of the chosen table; None if that cannot be done any more."""
         now, token_id = self._tables.clock(), uuid4().hex
         if choice.stored.HasField("joined"):
-            return self._answer(choice.stored.joined, int(choice.chosen_at), player, now)
+            return self._answer(choice.stored.joined, int(choice.chosen_at), player)
 
         def decide(table: TableValue) -> Change:
             check_invited(table, player.player_id, "")
             return changes.join(table, None, player.name, player.entropy, token_id, now, player.player_id)
 
-        def answer(change: Change, entry: Entry) -> bytes:
-            joined = table_pb2.StoredJoin(seat=change.seat, token_id=token_id, table=table_to_pb(change.table))
-            return joined.SerializeToString()
-
         chosen = choice.stored
         try:
             accepted = await self._tables.staking.join_at(
-                chosen.table_id, chosen.revision, player.player_id, request, decide, answer
+                chosen.table_id, chosen.revision, player.player_id, request, decide, stored_join(token_id)
             )
         except errors.ApiError as refusal:
             if refusal.reason not in _MOVED_ON:
                 raise
             return None
         joined = table_pb2.StoredJoin.FromString(accepted.answer)
-        return self._answer(joined, joined.table.updated_at.seconds, player, now)
+        return self._answer(joined, joined.table.updated_at.seconds, player)
 
     def _answer(
-        self, joined: table_pb2.StoredJoin, since: int, player: QuickPlayer, now: float
+        self, joined: table_pb2.StoredJoin, since: int, player: QuickPlayer
     ) -> table_service_pb2.QuickJoinResponse:
         """Return the answer, its token as it was first; a player with an id gets a fresh one once that has ended."""
-        is_over = bool(player.player_id) and self._tables.tokens.expiry_of(since) <= now
-        seated = self._tables.seated(joined, since=int(now) if is_over else since)
+        seated = self._tables.seated(joined, since, renews=bool(player.player_id))
         return table_service_pb2.QuickJoinResponse(
             seat=seated.seat, token=seated.token, table=seated.table, token_expires_at=seated.token_expires_at
         )

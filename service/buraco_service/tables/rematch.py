@@ -4,8 +4,6 @@ import contextlib
 import secrets
 from typing import Final
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from buraco.v1 import table_pb2
 from buraco.v1 import table_service_pb2 as pb
 from buraco_rules import SEED_BYTES
@@ -15,11 +13,10 @@ from buraco_service.stores.base import TableExists, TableNotFound
 from buraco_service.tables import changes
 from buraco_service.tables.changes import Change, verify_seat
 from buraco_service.tables.creators import Owner
-from buraco_service.tables.entries import Entry
 from buraco_service.tables.idempotency import Request, derive_rematch_id, derive_rematch_token_id
 from buraco_service.tables.state import Seat, Stakes, TableState, TableValue
 from buraco_service.tables.stored import table_to_pb
-from buraco_service.tables.tables import Tables
+from buraco_service.tables.tables import Tables, stored_join
 
 _TAKEN: Final = frozenset({"ALREADY_SEATED", "SEAT_TAKEN", "TABLE_FULL", "TABLE_FINISHED"})
 """Reasons of a refusal that the player who holds the seat gets, too."""
@@ -39,7 +36,7 @@ class Rematches:
         A player who holds that seat gets a fresh token, and nothing changes. Raise TABLE_NOT_FINISHED, and what
         `changes.join` and `Staking.join` raise.
         """
-        repository, tokens = self._tables.repository, self._tables.tokens
+        repository = self._tables.repository
         former = await repository.get(table_id)
         seat = verify_seat(former, claims)
         if former.state is not TableState.FINISHED:
@@ -53,29 +50,24 @@ class Rematches:
             level = table.bot_level(seat)
             return changes.join(table, seat, player.player_name, entropy, token_id, now, player.player_id, level)
 
-        def answer(change: Change, entry: Entry) -> bytes:
-            joined = table_pb2.StoredJoin(seat=seat, token_id=token_id, table=table_to_pb(change.table))
-            return joined.SerializeToString()
-
         request = Request.of("rematch", request_id, claims.token_id, entropy)
         try:
-            accepted = await self._tables.staking.join(rematch_id, player.player_id, request, decide, answer)
-            table = table_pb2.StoredJoin.FromString(accepted.answer).table
-            since = table.updated_at.seconds
-            if tokens.expiry_of(since) <= now:
-                since = int(now)
+            accepted = await self._tables.staking.join(
+                rematch_id, player.player_id, request, decide, stored_join(token_id)
+            )
+            joined = table_pb2.StoredJoin.FromString(accepted.answer)
+            since = joined.table.updated_at.seconds
         except errors.ApiError as refusal:
             newest = await repository.get(rematch_id)
             held = newest.seats[seat]
             is_own = held.token_id == token_id or (held.player_id and held.player_id == player.player_id)
             if refusal.reason not in _TAKEN or not is_own:
                 raise
-            token_id, table, since = held.token_id, table_to_pb(newest), int(now)
+            joined = table_pb2.StoredJoin(seat=seat, token_id=held.token_id, table=table_to_pb(newest))
+            since = int(now)
+        seated = self._tables.seated(joined, since, renews=True)
         return pb.RematchResponse(
-            seat=seat,
-            token=tokens.issue(rematch_id, seat, token_id, since),
-            token_expires_at=Timestamp(seconds=tokens.expiry_of(since)),
-            table=table,
+            seat=seat, token=seated.token, token_expires_at=seated.token_expires_at, table=seated.table
         )
 
     async def _open(self, former: TableValue, rematch_id: str, now: float, owner: Owner) -> None:

@@ -49,9 +49,8 @@ class Tables:
     """The use cases.
 
     `clock` gives seconds since the epoch; an API key has `max_owned` unfinished tables at a time, a player who needs no
-    key `max_player_tables` that wait; a table untouched for `table_ttl` seconds may be removed.
-    `credits`: whether accounts hold the stakes of new tables, and are opened with
-    `initial_credits`.
+    key `max_player_tables` that wait; a table untouched for `table_ttl` seconds may be removed. `credits`: whether
+    accounts hold the stakes of new tables; they are opened with `initial_credits`.
     """
 
     def __init__(
@@ -182,10 +181,6 @@ class Tables:
             check_invited(table, player_id, invitation_code)
             return changes.join(table, seat, player_name, entropy, token_id, now, player_id)
 
-        def answer(change: Change, entry: Entry) -> bytes:
-            joined = table_pb2.StoredJoin(seat=change.seat, token_id=token_id, table=table_to_pb(change.table))
-            return joined.SerializeToString()
-
         content = [serialise_optional(seat), player_name.encode(), entropy]
         if player_id:
             # Without one a request is bound as by earlier versions.
@@ -198,20 +193,25 @@ class Tables:
         is_same = partial(earlier.is_same_join, seat, player_name)
         try:
             account_id = player_id if account_id is None else account_id
-            accepted = await self.staking.join(table_id, account_id, request, decide, answer, is_same)
+            accepted = await self.staking.join(table_id, account_id, request, decide, stored_join(token_id), is_same)
         except AlreadySeated as held:
             if seat not in (None, held.seat):
                 raise
             table = held.table
             if table.is_absent(held.seat):
                 table = await self.come_back(table, held.seat)
-            return self.seated(AlreadySeated(table, held.seat).stored_join, since=int(now))
+            return self.seated(AlreadySeated(table, held.seat).stored_join, int(now), renews=True)
         joined = table_pb2.StoredJoin.FromString(accepted.answer)
-        is_over = bool(player_id) and self.tokens.expiry_of(joined.table.updated_at.seconds) <= now
-        return self.seated(joined, since=int(now) if is_over else joined.table.updated_at.seconds)
+        return self.seated(joined, joined.table.updated_at.seconds, renews=bool(player_id))
 
-    def seated(self, joined: table_pb2.StoredJoin, *, since: int) -> table_service_pb2.JoinTableResponse:
-        """Return the answer to whoever has taken a seat, its token issued as at `since`."""
+    def seated(self, joined: table_pb2.StoredJoin, since: int, *, renews: bool) -> table_service_pb2.JoinTableResponse:
+        """Return the answer to whoever has taken a seat, with the token of `since`: seconds since the epoch.
+
+        `renews`: in place of one that has ended, the token is issued anew.
+        """
+        now = self.clock()
+        if renews and self.tokens.expiry_of(since) <= now:
+            since = int(now)
         return table_service_pb2.JoinTableResponse(
             seat=joined.seat,
             token=self.tokens.issue(joined.table.id, joined.seat, joined.token_id, since),
@@ -353,6 +353,16 @@ class Tables:
         is_same = partial(earlier.is_same_play, self.repository.store, table_id, moves, revision)
         with MoveTimer(self.metrics, method):
             return await self.repository.change(table_id, claims, request, decide_verified, answer, is_same)
+
+
+def stored_join(token_id: str) -> Callable[[Change, Entry], bytes]:
+    """Return what makes the stored answer to whoever takes a seat: a token with this id is issued from it."""
+
+    def answer(change: Change, entry: Entry) -> bytes:
+        joined = table_pb2.StoredJoin(seat=change.seat, token_id=token_id, table=table_to_pb(change.table))
+        return joined.SerializeToString()
+
+    return answer
 
 
 def _changed_table(change: Change, entry: Entry) -> bytes:
