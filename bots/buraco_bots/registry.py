@@ -31,6 +31,7 @@ MAX_PLAYER_NAME = 64
 
 BUILT_IN = {
     "greedy": "buraco_bots.greedy:GreedyBot",
+    "planner": "buraco_bots.planner:PlannerBot",
     "random": "buraco_bots.random_bot:RandomBot",
 }
 """Names of bots and their addresses; other distributions cannot take these names."""

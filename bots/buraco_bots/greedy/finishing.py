@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from buraco_bots.greedy.imagined import play
-from buraco_bots.greedy.melding import gain_of
-from buraco_bots.greedy.situation import Situation, can_finish
+from buraco_bots.greedy.situation import can_finish
 from buraco_rules import (
     Deal,
     Discard,
@@ -31,6 +30,24 @@ MATCH_WON: Final = 1000.0
 """Points for a buraco of 2s that wins the match."""
 
 
+class Gains(Protocol):
+    """What a search for the end of a hand values."""
+
+    @property
+    def pot(self) -> float:
+        """Return the points for picking up a pot."""
+        ...
+
+    @property
+    def close(self) -> float:
+        """Return the points for closing; below 0 if it does not pay."""
+        ...
+
+    def gain_of(self, deal: Deal, move: LayMeld | LayOff) -> float:
+        """Return the points for a legal meld or lay-off, without what an emptied hand gains."""
+        ...
+
+
 class Line(NamedTuple):
     """A way to empty the hand."""
 
@@ -40,7 +57,7 @@ class Line(NamedTuple):
     """The move to make now."""
 
 
-def best_finish(deal: Deal, candidates: list[LayMeld | LayOff], situation: Situation) -> Line | None:
+def best_finish(deal: Deal, candidates: list[LayMeld | LayOff], gains: Gains) -> Line | None:
     """Return the line of the highest gain found that empties the hand in this turn; None if none is found.
 
     `candidates` are all legal melds and lay-offs. The search stops after MAX_NODES; a hand over MAX_HAND has none.
@@ -49,14 +66,14 @@ def best_finish(deal: Deal, candidates: list[LayMeld | LayOff], situation: Situa
         return None
     if _count_stuck_cards(deal.hand, candidates) > 1:
         return None
-    search = _Search(situation)
+    search = _Search(gains)
     search.visit(deal, candidates, 0.0, None)
     return search.best
 
 
 class _Search:
-    def __init__(self, situation: Situation) -> None:
-        self._situation = situation
+    def __init__(self, gains: Gains) -> None:
+        self._gains = gains
         self._nodes_left = MAX_NODES
         self._visited: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
         self.best: Line | None = None
@@ -67,7 +84,7 @@ class _Search:
         if len(hand) == 1 and discard_violation(deal, hand[0]) is None:
             follows = judge_last_card(deal, deal.side, discard=hand[0])
             if isinstance(follows, LastCard):
-                worth = self._situation.pot if follows is LastCard.POT else self._situation.close
+                worth = self._gains.pot if follows is LastCard.POT else self._gains.close
                 self._add_line(gain + worth, first or Discard(hand[0]))
         is_stuck = _count_stuck_cards(hand, candidates) > 1
         for move in sorted(candidates, key=lambda candidate: -len(candidate.cards)):
@@ -76,13 +93,13 @@ class _Search:
             if is_stuck and len(hand) - len(move.cards) > 1:
                 continue
             self._nodes_left -= 1
-            total = gain + gain_of(deal, move, self._situation)
+            total = gain + self._gains.gain_of(deal, move)
             after = play(deal, move)
             if after.phase is Phase.OVER:
                 is_closed = after.ending is Ending.CLOSED
-                self._add_line(total + (self._situation.close if is_closed else MATCH_WON), first or move)
+                self._add_line(total + (self._gains.close if is_closed else MATCH_WON), first or move)
             elif after.side.pots_taken > deal.side.pots_taken:
-                self._add_line(total + self._situation.pot + FLIGHT_BONUS, first or move)
+                self._add_line(total + self._gains.pot + FLIGHT_BONUS, first or move)
             else:
                 key = (after.hand, tuple(sorted(map(hash, after.side.melds))))
                 if key not in self._visited:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from buraco_rules import CloseBy, Deal, SideView, View, has_pot_left
+from buraco_bots.greedy.worth import meld_after, meld_worth
+from buraco_rules import CloseBy, Deal, LayMeld, LayOff, SideView, View, card_points, has_pot_left
 from buraco_rules.cards import JOKER
 
 
@@ -32,6 +33,21 @@ class Situation:
     def value_of_wild(self, wild: int) -> float:
         """Return the points for keeping a 2 or a joker in the hand."""
         return self.wild + 8.0 if wild == JOKER else self.wild
+
+    def gain_of(self, deal: Deal, move: LayMeld | LayOff) -> float:
+        """Return the expected gain of a legal meld or lay-off in points, without what an emptied hand gains."""
+        rules = deal.rules
+        base, meld = meld_after(deal, move)
+        gain = meld_worth(rules, meld) + card_points(rules, move.cards) * self.risk + self.haste * len(move.cards)
+        if base is not None:
+            gain -= meld_worth(rules, base)
+        if meld.is_buraco and (base is None or not base.is_buraco):
+            gain += self.first_buraco
+        if meld.is_clean_buraco and (base is None or not base.is_clean_buraco):
+            gain += self.first_clean
+        if meld.wild_index is not None and (base is None or base.wild_index is None):
+            gain -= self.value_of_wild(meld.cards[meld.wild_index]) * (1.0 - self.risk)
+        return gain
 
 
 def situation_of(view: View) -> Situation:

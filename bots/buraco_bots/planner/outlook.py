@@ -1,0 +1,215 @@
+"""What a turn should care for: the worth of cards, the danger of discards and the race, computed from a view once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from buraco_bots.greedy.discarding import neighbours
+from buraco_bots.greedy.worth import meld_after
+from buraco_bots.planner.melds import MeldWorth, cards_nearby, cards_that_fit
+from buraco_bots.planner.weights import Weights
+from buraco_rules import Deal, LayMeld, LayOff, RuleSet, SideView, View
+from buraco_rules.cards import ACE, ACE_HIGH, FACES, JOKER, RANK, SUIT, WILDS
+
+LARGE_PILE: Final = 12
+"""Cards of a pile beyond which it counts no more."""
+_LOST: Final = -1000.0
+"""The worth of a close that would lose the match."""
+
+
+class Outlook:
+    """The worths of one turn, for the seat that is to move."""
+
+    def __init__(self, view: View, weights: Weights, worth: MeldWorth, pairs: Pairs) -> None:
+        seat = view.seat_to_move
+        own, other = view.sides[seat & 1], view.sides[1 - (seat & 1)]
+        theirs = [count for s, count in enumerate(view.hand_counts) if s & 1 != seat & 1]
+        rules = view.rules
+        self._rules = rules
+        self.weights = weights
+        self._worth = worth
+        self._pairs = pairs
+        self.risk = _risk(view, weights, other, min(theirs))
+        has_buraco = any([meld.is_buraco for meld in own.melds])
+        has_clean = any([meld.is_clean_buraco for meld in own.melds])
+        is_pot_left = bool(view.pot_counts) and own.pots_taken < rules.pots_per_side
+        self.pot = 0.0
+        self.haste = 0.0
+        if is_pot_left:
+            self.pot = weights.second_pot if own.pots_taken else weights.pot + weights.pot_risk * self.risk
+            self.haste = weights.haste_few if len(view.hand) <= 6 or self.risk > 0.5 else weights.haste
+        self._first_buraco = 0.0
+        if not has_buraco:
+            needs_buraco = own.pots_taken > 0 or rules.pot_needs_buraco
+            self._first_buraco = weights.first_buraco if needs_buraco else 0.25 * weights.first_buraco
+        needs_clean = rules.close_needs_clean and not has_clean and own.pots_taken > 0
+        self._first_clean = weights.first_clean if needs_clean else 0.0
+        self.close = _closing(view, weights, own, other, sum(theirs))
+        self._uses = self._value_uses(view, own)
+        self._dangers = self._value_dangers(view, other)
+
+    def gain_of(self, deal: Deal, move: LayMeld | LayOff) -> float:
+        """Return the points that a legal meld or lay-off gains on the table, without what it costs the hand."""
+        base, meld = meld_after(deal, move)
+        gain = self._worth.of(meld)
+        if base is not None:
+            gain -= self._worth.of(base)
+        if meld.is_buraco and (base is None or not base.is_buraco):
+            gain += self._first_buraco
+        if meld.is_clean_buraco and (base is None or not base.is_clean_buraco):
+            gain += self._first_clean
+        return gain
+
+    def hand_worth(self, hand: tuple[int, ...]) -> float:
+        """Return what the cards of a hand are worth together."""
+        pairs = self._pairs
+        worth = 0.0
+        for index, card in enumerate(hand):
+            row = pairs[card]
+            worth += self._uses[card]
+            for other in hand[index + 1 :]:
+                worth += row[other]
+        return worth * (1.0 - self.risk) - self._burden(hand)
+
+    def loss_of_laying(self, hand: tuple[int, ...], cards: tuple[int, ...]) -> float:
+        """Return what the hand loses by laying some of its cards; below 0 if it is better without them."""
+        pairs = self._pairs
+        loss = wilds = 0.0
+        for index, card in enumerate(cards):
+            if card in WILDS:
+                wilds += self._uses[card]
+                continue
+            row = pairs[card]
+            loss += self._uses[card] + sum([row[other] for other in hand]) - row[card]
+            for other in cards[index + 1 :]:
+                loss -= row[other]
+        return (loss * self.weights.keep + wilds) * (1.0 - self.risk) - self._burden(cards)
+
+    def loss_of_discarding(self, hand: tuple[int, ...], card: int) -> float:
+        """Return what the hand loses by discarding a card of it; below 0 if it is better without it."""
+        row = self._pairs[card]
+        loss = self._uses[card] + sum([row[other] for other in hand]) - row[card]
+        return loss * (1.0 - self.risk) - self._burden((card,))
+
+    def danger_of(self, card: int, pile: int) -> float:
+        """Return what a discard gives the opponents, with a pile of so many cards under it."""
+        base, for_each = self._dangers[card]
+        return base + for_each * min(pile, LARGE_PILE)
+
+    def pile_left(self, pile: tuple[int, ...]) -> float:
+        """Return what a pile is worth that is left to the next player."""
+        weights = self.weights
+        fitting = sum([card in self._given for card in pile])
+        return weights.pile_left * min(len(pile), 2 * LARGE_PILE) + weights.pile_left_fit * fitting
+
+    def _burden(self, cards: Iterable[int]) -> float:
+        values, risk, haste = self._rules.values, self.risk, self.haste
+        return sum([values[card] * risk + haste for card in cards])
+
+    def _value_uses(self, view: View, own: SideView) -> list[float]:
+        weights = self.weights
+        unseen = _unseen(view)
+        self._unseen = unseen
+        sets = self._rules.sets
+        by_rank = [0] * 14
+        for face in FACES:
+            by_rank[RANK[face]] += unseen[face]
+        uses = [weights.card] * 54
+        self._helpers = helpers = [0] * 54
+        for face in range(1, 53):
+            helpers[face] = sum([unseen[other] for other in neighbours(face)])
+            if sets:
+                helpers[face] += by_rank[RANK[face]]
+            uses[face] += weights.live * helpers[face]
+        for meld in own.melds:
+            gain = weights.fits + weights.fits_gain * self._worth.growth(meld)
+            for card in cards_that_fit(meld):
+                uses[card] = max(uses[card], weights.card + gain)
+            for card in cards_nearby(meld):
+                uses[card] += weights.near_own
+        for wild in WILDS:
+            uses[wild] = weights.two
+        uses[JOKER] += weights.joker
+        return uses
+
+    def _value_dangers(self, view: View, other: SideView) -> list[tuple[float, float]]:
+        weights = self.weights
+        dangers = [
+            (weights.gives_live * self._helpers[face], weights.pile_gives_live * self._helpers[face])
+            for face in range(54)
+        ]
+        given: dict[int, float] = {}
+        for meld in other.melds:
+            gain = weights.gives + weights.gives_gain * self._worth.growth(meld)
+            for card in cards_that_fit(meld):
+                given[card] = max(given.get(card, gain), gain)
+            for card in cards_nearby(meld):
+                dangers[card] = dangers[card][0] + weights.gives_near, dangers[card][1]
+        for card, gain in given.items():
+            dangers[card] = gain, weights.pile_gives
+        for wild in WILDS:
+            dangers[wild] = weights.gives_wild, weights.pile_gives_wild
+        self._given = given.keys() | WILDS
+        return dangers
+
+
+Pairs = tuple[tuple[float, ...], ...]
+"""By two cards: what they are worth beside each other in a hand."""
+
+
+@lru_cache(256)
+def pairs_for(rules: RuleSet, weights: Weights) -> Pairs:
+    """Return what two cards are worth beside each other in a hand; nothing with a wild."""
+    return tuple([tuple([_pair(rules, weights, first, second) for second in range(54)]) for first in range(54)])
+
+
+def _pair(rules: RuleSet, weights: Weights, first: int, second: int) -> float:
+    if first in WILDS or second in WILDS or not (first and second):
+        return 0.0
+    worth = weights.twin if first == second else 0.0
+    if rules.sets and RANK[first] == RANK[second]:
+        worth += weights.same_rank
+    if SUIT[first] == SUIT[second] and first != second:
+        distance = min([abs(a - b) for a in _places(first) for b in _places(second)])
+        worth += weights.next_to if distance == 1 else weights.near_to if distance == 2 else 0.0
+    return worth
+
+
+def _places(card: int) -> tuple[int, ...]:
+    return (ACE, ACE_HIGH) if RANK[card] == ACE else (RANK[card],)
+
+
+def _unseen(view: View) -> list[int]:
+    """Return how many of each face the seat does not see."""
+    unseen = [0, *[2] * 52, view.rules.jokers]
+    for side in view.sides:
+        for meld in side.melds:
+            for card in meld.cards:
+                unseen[card] -= 1
+    for card in (*view.hand, *view.pile):
+        unseen[card] -= 1
+    return unseen
+
+
+def _risk(view: View, weights: Weights, other: SideView, fewest: int) -> float:
+    """Return the chance that the deal ends soon: an opponent may close, or the stock runs out."""
+    risk = weights.risk
+    may_close = (other.pots_taken or not view.pot_counts) and any([meld.is_buraco for meld in other.melds])
+    if may_close:
+        risk = max(risk, weights.risk_close - weights.risk_card * fewest)
+    turns_left = view.stock_count / len(view.hand_counts)
+    return max(0.0, min(1.0, max(risk, weights.risk_stock - weights.risk_turn * turns_left)))
+
+
+def _closing(view: View, weights: Weights, own: SideView, other: SideView, their_cards: int) -> float:
+    """Return the bonus and the points of the opponents' hands, less those of the partner's; a lost match costs more."""
+    seat = view.seat_to_move
+    partner = sum([count for s, count in enumerate(view.hand_counts) if s & 1 == seat & 1 and s != seat])
+    ours = own.match_score + own.table_points + 100 - 8 * partner
+    theirs = other.match_score + other.table_points - 8 * their_cards
+    target = view.match.target_score
+    if ours < theirs and (not target or theirs >= target or ours >= target):
+        return _LOST
+    return 100.0 + weights.close + weights.close_card * their_cards - 8.0 * partner

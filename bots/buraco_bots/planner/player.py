@@ -1,0 +1,130 @@
+"""`PlannerBot`, which plans its turn, and draws what promises the better one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import Random
+
+from buraco_bots.greedy.finishing import best_finish
+from buraco_bots.greedy.imagined import BLANK, imagine, play
+from buraco_bots.greedy.opening import opening_candidate
+from buraco_bots.planner.melds import MeldWorth
+from buraco_bots.planner.outlook import Outlook, Pairs, pairs_for
+from buraco_bots.planner.turns import Plan, TurnSearch
+from buraco_bots.planner.weights import Weights, read_coefficients, weights_for
+from buraco_rules import (
+    Deal,
+    Discard,
+    DrawStock,
+    LayMeld,
+    LayOff,
+    Move,
+    MoveWild,
+    Phase,
+    RuleSet,
+    TakePile,
+    View,
+    draw_violation,
+    legal_lays,
+    meld_book,
+)
+
+
+class PlannerBot:
+    """Plans whole turns: what to meld and keep, what the pile is worth, the race for pots and the close, safe discards."""
+
+    def __init__(self, random: Random, weights: str = "") -> None:
+        """`weights`: a file of weights; empty for those it was trained to."""
+        self._weights_for: Callable[[RuleSet, int], Weights] = partial(weights_for, read_coefficients(weights))
+        self._game: tuple[RuleSet, int] | None = None
+        self._weights: Weights
+        self._worth: MeldWorth
+        self._pairs: Pairs
+
+    @classmethod
+    def with_weights(cls, random: Random, weights: Weights) -> PlannerBot:
+        """Return a planner that plays by these weights in any game: for training."""
+        bot = cls(random)
+        bot._weights_for = lambda rules, seats: weights
+        return bot
+
+    def choose(self, view: View, moves: Sequence[Move]) -> Move:
+        """Return the first move of the plan."""
+        return self.plan(view, moves)[0]
+
+    def plan(self, view: View, moves: Sequence[Move]) -> Sequence[Move]:
+        """Return the turn, as far as no hidden card comes up in it."""
+        if len(moves) == 1:
+            return moves
+        self._prepare(view)
+        outlook = Outlook(view, self._weights, self._worth, self._pairs)
+        deal = imagine(view)
+        if view.phase is Phase.DRAW:
+            return self._draw(deal, outlook)
+        return self._play(deal, moves, outlook).moves
+
+    def _prepare(self, view: View) -> None:
+        game = view.rules, len(view.hand_counts)
+        if game != self._game:
+            self._game = game
+            self._weights = self._weights_for(*game)
+            self._worth = MeldWorth(view.rules, self._weights)
+            self._pairs = pairs_for(view.rules, self._weights)
+
+    def _draw(self, deal: Deal, outlook: Outlook) -> Sequence[Move]:
+        if draw_violation(deal, TakePile()) is not None:
+            return [DrawStock()]  # nothing to take, or not legal without the hidden cards of the pile
+        if draw_violation(deal, DrawStock()) is not None:
+            return [TakePile()]
+        weights, rest = outlook.weights, 1.0 - outlook.risk
+        search = TurnSearch(outlook)
+        taken = _best_plan(search, play(deal, TakePile()), outlook)
+        take = taken.value + weights.hidden * deal.pile.count(BLANK) * rest
+        stock = _best_plan(search, play(deal, DrawStock()), outlook).value
+        stock += weights.unknown * rest - outlook.pile_left(deal.pile)
+        return (TakePile(), *taken.moves) if take > stock else [DrawStock()]
+
+    def _play(self, deal: Deal, moves: Sequence[Move], outlook: Outlook) -> Plan:
+        if deal.side.opening_required:
+            opening = opening_candidate(deal)
+            if opening is not None:
+                return Plan(0.0, (opening,))
+            discards = [move for move in moves if isinstance(move, Discard)]
+            if not discards:
+                return Plan(0.0, (moves[0],))
+            hand, pile = deal.hand, len(deal.pile)
+            return Plan(
+                0.0,
+                (min(discards, key=lambda d: outlook.loss_of_discarding(hand, d.card) + outlook.danger_of(d.card, pile)),),
+            )
+        cleaning = _find_cleaning_wild_move(deal, moves, self._worth)
+        if cleaning is not None:
+            return Plan(0.0, (cleaning,))
+        plan = _best_plan(TurnSearch(outlook), deal, outlook)
+        if not plan.moves:
+            return Plan(0.0, (next((move for move in moves if not isinstance(move, MoveWild)), moves[0]),))
+        return plan
+
+
+def _best_plan(search: TurnSearch, deal: Deal, outlook: Outlook) -> Plan:
+    """Return the best plan of a seat that has drawn, with those that empty its hand looked for more thoroughly."""
+    if deal.phase is not Phase.MELD:
+        return Plan(0.0, ())
+    plan = search.search(deal)
+    candidates: list[LayMeld | LayOff] = legal_lays(deal)
+    line = best_finish(deal, candidates, outlook)
+    if line is not None and line.gain > plan.value:
+        return Plan(line.gain, (line.first,))
+    return plan
+
+
+def _find_cleaning_wild_move(deal: Deal, moves: Sequence[Move], worth: MeldWorth) -> MoveWild | None:
+    """Return the move of a wild that makes its meld worth more, if any, so that none is reversed."""
+    for move in moves:
+        if isinstance(move, MoveWild):
+            base = deal.side.melds[move.meld]
+            moved = meld_book(deal.rules).move_wild(base)
+            if moved is not None and worth.of(moved[0]) > worth.of(base):
+                return move
+    return None

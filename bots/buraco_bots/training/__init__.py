@@ -1,0 +1,1 @@
+"""Training of the planner: `make train` makes its weights anew from matches that it plays against itself."""

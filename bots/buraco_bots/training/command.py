@@ -1,0 +1,47 @@
+"""The command behind `make train`."""
+
+from __future__ import annotations
+
+import json
+import time
+from multiprocessing import get_context
+from pathlib import Path
+
+import click
+
+from buraco_bots.planner.weights import TRAITS, Coefficients, read_coefficients
+from buraco_bots.training.evolution import Evolution
+from buraco_bots.training.games import GAMES, compare
+
+
+@click.command("train", context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.option("--steps", type=click.IntRange(1, 100_000), default=200, help="Steps of the training.")
+@click.option("--pairs", type=click.IntRange(1, 1000), default=10, help="Pairs of deals of each game in a step.")
+@click.option("--workers", type=click.IntRange(1, 256), default=2, help="Processes that play.")
+@click.option("--seed", default="train", help="Any text: the same seed gives the same weights.")
+@click.option("--start", default="", metavar="FILE", help="Weights to start from.  [default: those of the planner]")
+@click.option("--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Where to write them.")
+def train(steps: int, pairs: int, workers: int, seed: str, start: str, output: Path) -> None:
+    """Train the weights of the planner by matches against itself, over all rule sets and seats at once."""
+    evolution = Evolution(read_coefficients(start), seed, pairs)
+    began = time.monotonic()
+    how = {"seed": seed, "steps": steps, "pairs": pairs * len(GAMES)}
+    with get_context("spawn").Pool(workers) as pool:
+        for step in range(steps):
+            directions, trials = evolution.trials()
+            results = pool.map(compare, trials, chunksize=1)
+            evolution.learn(directions, results, step / steps)
+            _write(output, how | {"steps": step + 1}, {n: tuple(v) for n, v in evolution.coefficients.items()})
+            seconds = time.monotonic() - began
+            click.echo(f"step {step + 1} of {steps}, {seconds:.0f} s, {seconds / (step + 1) * (steps - step - 1):.0f} s left", err=True)
+
+
+def _write(path: Path, how: dict[str, object], coefficients: Coefficients) -> None:
+    rows = {name: [float(f"{value:.4g}") for value in values] for name, values in coefficients.items()}
+    lines = ",\n".join([f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()])
+    text = f'{{\n  "how": {json.dumps(how)},\n  "traits": {json.dumps(list(TRAITS))},\n  "coefficients": {{\n{lines}\n  }}\n}}\n'
+    path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    train()
