@@ -267,9 +267,19 @@ monitoring-test: setup $(MONITORING)/.found ## Check metrics, rules and dashboar
 
 # ---- Measure and attack ----------------------------------------------------------------------------
 
-.PHONY: bench soak fuzz abuse mutation
+.PHONY: bench strength train soak fuzz abuse mutation
 bench: .venv/.installed-bench ## Measure engine and service beside their peers (BENCH_ARGS=…)
 	$(BIN)/python -m tests.bench $(BENCH_ARGS)
+
+STRENGTH_ARGS ?= planner,greedy
+strength: setup ## Show how strong one bot is against another in all rule sets (STRENGTH_ARGS=BOT,BOT…)
+	$(BIN)/python -m tests.bench.strength $(STRENGTH_ARGS)
+
+# Bounded by its steps: about an hour on two cores. The same arguments give the same weights.
+TRAIN_ARGS ?= --output build/weights.json
+train: setup ## Train the weights of the planner by matches against itself (TRAIN_ARGS=…)
+	mkdir -p build
+	$(BIN)/python -m buraco_bots.training $(TRAIN_ARGS)
 
 soak: setup ## Let bots play on each store while replicas are killed: is a move lost? (SOAK_ARGS=…)
 	GRPC_ENABLE_FORK_SUPPORT=false $(BIN)/python -m tests.soak $(SOAK_ARGS)

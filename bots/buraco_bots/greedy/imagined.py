@@ -10,16 +10,18 @@ BLANK: Final = 0
 """An unknown card. It counts nothing, and the hand of the seat that moves never holds one."""
 
 
-def imagine(view: View) -> Deal:
+def imagine(view: View, pile: tuple[int, ...] | None = None) -> Deal:
     """Return the deal of a seat's own view, in which the seat's moves can be tried.
 
-    What the rules say of a move is true until a hidden card comes up. In a public view all hands are blanks.
+    `pile` has the whole pile as far as it is known, if more of it is known than the view shows. What the rules say of a
+    move is true until a hidden card comes up. In a public view all hands are blanks.
     """
     seats = len(view.hand_counts)
     hands = [(BLANK,) * count for count in view.hand_counts]
     if view.seat is not None:
         hands[view.seat] = view.hand
-    hidden = (BLANK,) * (view.pile_count - len(view.pile))
+    if pile is None:
+        pile = (*[BLANK] * (view.pile_count - len(view.pile)), *view.pile)
     first, second = (
         Side(side.melds, side.pots_taken, (), side.opening_required, side.opening_penalties) for side in view.sides
     )
@@ -28,7 +30,7 @@ def imagine(view: View) -> Deal:
         seats=seats,
         match=view.match,
         stock=(BLANK,) * view.stock_count,
-        pile=(*hidden, *view.pile),
+        pile=pile,
         pots=tuple([(BLANK,) * count for count in view.pot_counts]),
         hands=tuple(hands),
         sides=(first, second),

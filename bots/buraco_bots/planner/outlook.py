@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from buraco_bots.greedy.discarding import neighbours
 from buraco_bots.greedy.worth import meld_after
 from buraco_bots.planner.melds import MeldWorth, cards_nearby, cards_that_fit
 from buraco_bots.planner.weights import Weights
 from buraco_rules import Deal, LayMeld, LayOff, RuleSet, SideView, View
-from buraco_rules.cards import ACE, ACE_HIGH, FACES, JOKER, RANK, SUIT, WILDS
+from buraco_rules.cards import ACE, ACE_HIGH, JOKER, RANK, SUIT, WILDS
 
 LARGE_PILE: Final = 12
 """Cards of a pile beyond which it counts no more."""
@@ -19,10 +19,19 @@ _LOST: Final = -1000.0
 """The worth of a close that would lose the match."""
 
 
+class Known(NamedTuple):
+    """What is known of hidden cards."""
+
+    hands: tuple[tuple[int, ...], ...]
+    """By seat: cards known to be in its hand."""
+    unseen: tuple[int, ...]
+    """The cards whose place is not known."""
+
+
 class Outlook:
     """The worths of one turn, for the seat that is to move."""
 
-    def __init__(self, view: View, weights: Weights, worth: MeldWorth, pairs: Pairs) -> None:
+    def __init__(self, view: View, known: Known, weights: Weights, worth: MeldWorth, pairs: Pairs) -> None:
         seat = view.seat_to_move
         own, other = view.sides[seat & 1], view.sides[1 - (seat & 1)]
         theirs = [count for s, count in enumerate(view.hand_counts) if s & 1 != seat & 1]
@@ -47,8 +56,10 @@ class Outlook:
         needs_clean = rules.close_needs_clean and not has_clean and own.pots_taken > 0
         self._first_clean = weights.first_clean if needs_clean else 0.0
         self.close = _closing(view, weights, own, other, sum(theirs))
-        self._uses = self._value_uses(view, own)
-        self._dangers = self._value_dangers(view, other)
+        self._helpers = _count_helpers(rules, known.unseen)
+        self._uses = self._value_uses(own)
+        next_seat = (seat + 1) % len(view.hand_counts)
+        self._dangers = self._value_dangers(other, known.hands[next_seat])
 
     def gain_of(self, deal: Deal, move: LayMeld | LayOff) -> float:
         """Return the points that a legal meld or lay-off gains on the table, without what it costs the hand."""
@@ -108,21 +119,9 @@ class Outlook:
         values, risk, haste = self._rules.values, self.risk, self.haste
         return sum([values[card] * risk + haste for card in cards])
 
-    def _value_uses(self, view: View, own: SideView) -> list[float]:
+    def _value_uses(self, own: SideView) -> list[float]:
         weights = self.weights
-        unseen = _unseen(view)
-        self._unseen = unseen
-        sets = self._rules.sets
-        by_rank = [0] * 14
-        for face in FACES:
-            by_rank[RANK[face]] += unseen[face]
-        uses = [weights.card] * 54
-        self._helpers = helpers = [0] * 54
-        for face in range(1, 53):
-            helpers[face] = sum([unseen[other] for other in neighbours(face)])
-            if sets:
-                helpers[face] += by_rank[RANK[face]]
-            uses[face] += weights.live * helpers[face]
+        uses = [weights.card + weights.live * helpers for helpers in self._helpers]
         for meld in own.melds:
             gain = weights.fits + weights.fits_gain * self._worth.growth(meld)
             for card in cards_that_fit(meld):
@@ -134,7 +133,7 @@ class Outlook:
         uses[JOKER] += weights.joker
         return uses
 
-    def _value_dangers(self, view: View, other: SideView) -> list[tuple[float, float]]:
+    def _value_dangers(self, other: SideView, next_hand: tuple[int, ...]) -> list[tuple[float, float]]:
         weights = self.weights
         dangers = [
             (weights.gives_live * self._helpers[face], weights.pile_gives_live * self._helpers[face])
@@ -149,6 +148,14 @@ class Outlook:
                 dangers[card] = dangers[card][0] + weights.gives_near, dangers[card][1]
         for card, gain in given.items():
             dangers[card] = gain, weights.pile_gives
+        for held in next_hand:
+            for card in neighbours(held) if held not in WILDS else ():
+                base, for_each = dangers[card]
+                dangers[card] = base + weights.gives_known, for_each + weights.pile_gives_known
+            if self._rules.sets and held not in WILDS:
+                for card in range(RANK[held], JOKER, 13):
+                    base, for_each = dangers[card]
+                    dangers[card] = base + weights.gives_known, for_each + weights.pile_gives_known
         for wild in WILDS:
             dangers[wild] = weights.gives_wild, weights.pile_gives_wild
         self._given = given.keys() | WILDS
@@ -181,16 +188,17 @@ def _places(card: int) -> tuple[int, ...]:
     return (ACE, ACE_HIGH) if RANK[card] == ACE else (RANK[card],)
 
 
-def _unseen(view: View) -> list[int]:
-    """Return how many of each face the seat does not see."""
-    unseen = [0, *[2] * 52, view.rules.jokers]
-    for side in view.sides:
-        for meld in side.melds:
-            for card in meld.cards:
-                unseen[card] -= 1
-    for card in (*view.hand, *view.pile):
-        unseen[card] -= 1
-    return unseen
+def _count_helpers(rules: RuleSet, unseen: tuple[int, ...]) -> list[int]:
+    """Return by card how many unseen cards would help it to a meld."""
+    counts = [0] * 54
+    ranks = [0] * 14
+    for card in unseen:
+        counts[card] += 1
+        ranks[RANK[card]] += 1
+    helpers = [0] * 54
+    for card in range(1, JOKER):
+        helpers[card] = sum([counts[other] for other in neighbours(card)]) + (ranks[RANK[card]] if rules.sets else 0)
+    return helpers
 
 
 def _risk(view: View, weights: Weights, other: SideView, fewest: int) -> float:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
 
+from buraco.v1 import event_pb2
 from buraco_bots.greedy.finishing import best_finish
 from buraco_bots.greedy.imagined import BLANK, imagine, play
 from buraco_bots.greedy.opening import opening_candidate
+from buraco_bots.memory import Memory
 from buraco_bots.planner.melds import MeldWorth
-from buraco_bots.planner.outlook import Outlook, Pairs, pairs_for
+from buraco_bots.planner.outlook import Known, Outlook, Pairs, pairs_for
 from buraco_bots.planner.turns import Plan, TurnSearch
 from buraco_bots.planner.weights import Weights, read_coefficients, weights_for
 from buraco_rules import (
@@ -32,11 +34,12 @@ from buraco_rules import (
 
 
 class PlannerBot:
-    """Plans whole turns: what to meld and keep, what the pile is worth, the race for pots and the close, safe discards."""
+    """Plans whole turns: what to meld and what to keep, what the pile is worth, the race for pots, safe discards."""
 
     def __init__(self, random: Random, weights: str = "") -> None:
         """`weights`: a file of weights; empty for those it was trained to."""
         self._weights_for: Callable[[RuleSet, int], Weights] = partial(weights_for, read_coefficients(weights))
+        self._memory = Memory()
         self._game: tuple[RuleSet, int] | None = None
         self._weights: Weights
         self._worth: MeldWorth
@@ -49,6 +52,10 @@ class PlannerBot:
         bot._weights_for = lambda rules, seats: weights
         return bot
 
+    def observe(self, event: event_pb2.Event) -> None:
+        """Remember the cards that are seen."""
+        self._memory.note(event)
+
     def choose(self, view: View, moves: Sequence[Move]) -> Move:
         """Return the first move of the plan."""
         return self.plan(view, moves)[0]
@@ -58,8 +65,10 @@ class PlannerBot:
         if len(moves) == 1:
             return moves
         self._prepare(view)
-        outlook = Outlook(view, self._weights, self._worth, self._pairs)
-        deal = imagine(view)
+        memory = self._memory
+        known = Known(memory.known_hands(view), memory.unseen_cards(view))
+        outlook = Outlook(view, known, self._weights, self._worth, self._pairs)
+        deal = imagine(view, memory.known_pile(view))
         if view.phase is Phase.DRAW:
             return self._draw(deal, outlook)
         return self._play(deal, moves, outlook).moves
@@ -96,7 +105,12 @@ class PlannerBot:
             hand, pile = deal.hand, len(deal.pile)
             return Plan(
                 0.0,
-                (min(discards, key=lambda d: outlook.loss_of_discarding(hand, d.card) + outlook.danger_of(d.card, pile)),),
+                (
+                    min(
+                        discards,
+                        key=lambda d: outlook.loss_of_discarding(hand, d.card) + outlook.danger_of(d.card, pile),
+                    ),
+                ),
             )
         cleaning = _find_cleaning_wild_move(deal, moves, self._worth)
         if cleaning is not None:

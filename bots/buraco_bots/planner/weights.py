@@ -7,7 +7,7 @@ coefficients and how they came about; `make train` makes them anew.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -110,7 +110,9 @@ class Weights(NamedTuple):
     pile_gives_wild: float
     """The same for a wild."""
     gives_known: float
-    """Discarding a card that makes a pair with one that the next player is known to hold."""
+    """Each card that the next player is known to hold, and that would make a pair with the discarded one."""
+    pile_gives_known: float
+    """The same, for each card of the pile."""
 
 
 TRAITS: Final[Mapping[str, Callable[[RuleSet, int], bool]]] = {
@@ -126,7 +128,7 @@ TRAITS: Final[Mapping[str, Callable[[RuleSet, int], bool]]] = {
 }
 """What a game may have that coefficients depend on."""
 
-Coefficients = Mapping[str, tuple[float, ...]]
+Coefficients = Mapping[str, Sequence[float]]
 """By name of the weight: one number for each of TRAITS."""
 
 
@@ -134,14 +136,16 @@ def weights_for(coefficients: Coefficients, rules: RuleSet, seats: int) -> Weigh
     """Return the weights for a game: the sum of the coefficients whose traits it has."""
     has = [trait(rules, seats) for trait in TRAITS.values()]
     return Weights(
-        *[sum([value for value, is_there in zip(coefficients[name], has, strict=True) if is_there])
-          for name in Weights._fields]
+        *[
+            sum([value for value, is_there in zip(coefficients[name], has, strict=True) if is_there])
+            for name in Weights._fields
+        ]
     )
 
 
 @cache
 def read_coefficients(path: str = "") -> Coefficients:
-    """Return the coefficients of a file as `make train` writes it; of `weights.json` beside this module if none is named.
+    """Return the coefficients of a file as `make train` writes it; those beside this module if none is named.
 
     Raise OSError, or ValueError if it is no such file.
     """
@@ -153,3 +157,11 @@ def read_coefficients(path: str = "") -> Coefficients:
         return {name: tuple(map(float, document["coefficients"][name])) for name in Weights._fields}
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path} is no file of weights: {error}") from error
+
+
+def format_weights(coefficients: Coefficients, how: Mapping[str, object]) -> str:
+    """Return the text of a file of weights, with how they were made; numbers have four digits."""
+    rows = {name: [float(f"{value:.4g}") for value in coefficients[name]] for name in Weights._fields}
+    lines = ",\n".join([f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()])
+    head = f'  "how": {json.dumps(how)},\n  "traits": {json.dumps(list(TRAITS))}'
+    return f'{{\n{head},\n  "coefficients": {{\n{lines}\n  }}\n}}\n'

@@ -31,7 +31,7 @@ SCALES: Final = Weights(
     live=0.3, fits=4, fits_gain=0.15, near_own=3, keep=0.2, risk=0.07, risk_close=0.2, risk_card=0.04, risk_stock=0.2,
     risk_turn=0.04, haste=2.5, haste_few=4, pot=40, pot_risk=40, second_pot=40, flight=20, close=50, close_card=3,
     unknown=6, hidden=3, pile_left=2, pile_left_fit=4, gives=8, gives_gain=0.15, gives_near=3, gives_live=0.3,
-    gives_wild=10, pile_gives=1.5, pile_gives_live=0.05, pile_gives_wild=2, gives_known=5,
+    gives_wild=10, pile_gives=1.5, pile_gives_live=0.05, pile_gives_wild=2, gives_known=3, pile_gives_known=0.5,
 )  # fmt: skip
 """By how much each weight has to change for a change of play that can be noticed."""
 
@@ -59,9 +59,8 @@ class Evolution:
     def trials(self) -> tuple[list[Direction], list[Trial]]:
         """Return the trials of the next step, and the direction of each."""
         directions, trials = [], []
-        coefficients: Coefficients = {name: tuple(values) for name, values in self.coefficients.items()}
         for game in GAMES:
-            weights = weights_for(coefficients, game.rules, game.seats)
+            weights = weights_for(self.coefficients, game.rules, game.seats)
             for number in range(self._pairs):
                 seed = f"{self._seed}/{self._steps}/{game.rules.id}/{game.seats}/{number}"
                 random = Random(seed)

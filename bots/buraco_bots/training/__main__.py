@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from multiprocessing import get_context
 from pathlib import Path
 
 import click
 
-from buraco_bots.planner.weights import TRAITS, Coefficients, read_coefficients
+from buraco_bots.planner.weights import format_weights, read_coefficients
 from buraco_bots.training.evolution import Evolution
 from buraco_bots.training.games import GAMES, compare
 
@@ -31,16 +30,10 @@ def train(steps: int, pairs: int, workers: int, seed: str, start: str, output: P
             directions, trials = evolution.trials()
             results = pool.map(compare, trials, chunksize=1)
             evolution.learn(directions, results, step / steps)
-            _write(output, how | {"steps": step + 1}, {n: tuple(v) for n, v in evolution.coefficients.items()})
+            output.write_text(format_weights(evolution.coefficients, how | {"steps": step + 1}), encoding="utf-8")
             seconds = time.monotonic() - began
-            click.echo(f"step {step + 1} of {steps}, {seconds:.0f} s, {seconds / (step + 1) * (steps - step - 1):.0f} s left", err=True)
-
-
-def _write(path: Path, how: dict[str, object], coefficients: Coefficients) -> None:
-    rows = {name: [float(f"{value:.4g}") for value in values] for name, values in coefficients.items()}
-    lines = ",\n".join([f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()])
-    text = f'{{\n  "how": {json.dumps(how)},\n  "traits": {json.dumps(list(TRAITS))},\n  "coefficients": {{\n{lines}\n  }}\n}}\n'
-    path.write_text(text, encoding="utf-8")
+            left = seconds / (step + 1) * (steps - step - 1)
+            click.echo(f"step {step + 1} of {steps}, {seconds:.0f} s, {left:.0f} s left", err=True)
 
 
 if __name__ == "__main__":
