@@ -62,7 +62,7 @@ compiled: $(COMPILED)/.compiled ## Make .venv/compiled, where the rules run as C
 
 # ---- Develop ---------------------------------------------------------------------------------------
 
-.PHONY: setup check test fmt protos protos-baseline generate
+.PHONY: setup check test python-test fmt protos protos-baseline generate
 setup: .venv/.installed-dev ## Install what development needs, too
 
 check: setup clients-check go-check web-check ## Check format, lint, types, import arrows and the contract
@@ -78,10 +78,13 @@ check: setup clients-check go-check web-check ## Check format, lint, types, impo
 	diff --recursive --exclude=__pycache__ "$$fresh/buraco" $(GENERATED) \
 		|| { echo "$(GENERATED) is not what protos/ generates: make protos"; exit 1; }
 
-# Three at a time on two cores: many tests wait for a process or a clock.
+# The browser waits for bots most of the time, so that it has its tests beside those in Python.
 test: check clients-test .venv/.installed-deploy ## Run make check, then all tests but the slow ones (TEST_ARGS=…)
-	$(BIN)/pytest -n 3 $(TEST_ARGS)
-	$(MAKE) web-test
+	$(MAKE) --jobs 2 python-test browser-test
+
+# Four at a time on two cores: many tests wait for a process or a clock.
+python-test:
+	$(BIN)/pytest -n 4 $(TEST_ARGS)
 
 fmt: setup ## Format code and protos, apply the safe lint fixes
 	$(BIN)/ruff check --fix-only --quiet
@@ -200,7 +203,7 @@ $(GO_BOT): $(PROTOS) $(wildcard clients/go/*.go clients/go/go.* clients/go/buf.g
 
 # Chromium of npm is for Linux on x86_64; CHROMIUM=/path/to/chromium takes another one.
 WEB_CAN_TEST = [ -n "$${CHROMIUM:-}" ] || [ "$$(uname -sm)" = "Linux x86_64" ]
-.PHONY: web-build web-check web-test web-test-slow web-picture
+.PHONY: web-build web-check web-test browser-test web-test-slow web-picture
 web-build: $(WEB)/dist/.built ## Build the page clients/web into its dist/
 
 web-check: $(TYPESCRIPT)/dist/.built ## Check types of the page, and test its parts without a browser
@@ -218,7 +221,9 @@ define web_test
 	fi
 endef
 
-web-test: web-check $(WEB)/dist/.built setup ## Play through the page in a real Chromium, where there is one (WEB_TEST_ARGS=…)
+web-test: web-check browser-test ## Play through the page in a real Chromium, where there is one (WEB_TEST_ARGS=…)
+
+browser-test: $(WEB)/dist/.built setup
 	$(call web_test,browser)
 
 web-test-slow: $(WEB)/dist/.built setup ## Run the long tests of the page that `make web-test` leaves out (WEB_TEST_ARGS=…)

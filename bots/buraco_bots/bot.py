@@ -159,7 +159,7 @@ def ask_for_moves(
         raise
     except BaseException as error:  # sys.exit() in a bot ends no other bot's play
         raise BotFault("error", f"{name} failed: {type(error).__name__}: {error}", error) from error
-    if not chosen or not _is_among(chosen[0], moves):
+    if not chosen or chosen[0] not in moves:
         raise BotFault("illegal", f"{name} chose {chosen[0] if chosen else 'nothing'!r}, which is no legal move")
     if len(chosen) > MAX_PLAN:
         raise BotFault("illegal", f"{name} planned more than {MAX_PLAN} moves")
@@ -191,11 +191,6 @@ def _is_move(planned: Move) -> bool:
         return move_from_pb(move_to_pb(planned)) == planned
     except Exception:  # noqa: BLE001 - of the many that a bot's own values can raise
         return False
-
-
-def _is_among(choice: Move, moves: Sequence[Move]) -> bool:
-    # The type counts too: two moves without cards, DrawStock and TakePile, are equal tuples.
-    return any([move is choice or (move == choice and type(move) is type(choice)) for move in moves])
 
 
 def choose_plain_move(moves: Sequence[Move]) -> Move:

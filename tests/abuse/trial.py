@@ -22,7 +22,7 @@ MAX_GROWTH: Final = 128.0
 KINDS: Final = ("updates of players", "looks", "probes", "scrapes")
 """What others have to get done under attack."""
 _MOST_ROUNDS: Final = 10
-_SETTLE: Final = 1.0
+_SETTLE: Final = 0.5
 _MESSAGE_BYTES: Final = 65_536
 _TRACES: Final = {
     "paths_that_are_no_text": 'grpc_server_started_total{grpc_method="unknown"',

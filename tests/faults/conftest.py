@@ -19,6 +19,15 @@ def store_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
+@pytest.fixture(
+    params=["postgres_url", *[pytest.param(url, marks=pytest.mark.slow) for url in ("sqlite_url", "redis_url")]]
+)
+def sampled_store_url(request: pytest.FixtureRequest) -> str:
+    """As `store_url`, of one kind; `make test-slow` takes the others. `test_story` tries all kinds."""
+    url: str = request.getfixturevalue(request.param)
+    return url
+
+
 @pytest.fixture(params=["redis_url", "postgres_url"])
 def served_store_url(request: pytest.FixtureRequest) -> str:
     """As `store_url`, of the kinds that have a server."""

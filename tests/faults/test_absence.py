@@ -13,7 +13,7 @@ from google.protobuf.duration_pb2 import Duration
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_client import BuracoClient
 from buraco_service.stores.urls import open_store
-from buraco_service.tables.presence import LEASE_SECONDS, RENEW_SECONDS
+from tests.faults.clock import LEASE_SECONDS, RENEW_SECONDS
 from tests.faults.conftest import MakeReplica
 from tests.faults.crowd import PATIENCE, Crowd, find_stored_problems, play_during
 from tests.faults.test_due import LOOK, Replicas
@@ -40,10 +40,10 @@ async def _absences(store_url: str, table_id: str) -> list[str]:
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.slow)])
 async def test_players_without_streams_play_on(
-    store_url: str, replica: MakeReplica, tmp_path: Path, rounds: int
+    sampled_store_url: str, replica: MakeReplica, tmp_path: Path, rounds: int
 ) -> None:
     """Whatever is killed while players become absent and return by their moves, no acknowledged move is lost."""
-    replicas = Replicas(store_url, replica, tmp_path)
+    replicas = Replicas(sampled_store_url, replica, tmp_path)
     rng = random.Random(seed := secrets.token_hex(4))
     await replicas.start()
 
@@ -58,12 +58,12 @@ async def test_players_without_streams_play_on(
 
     async with Crowd([one.address for one in replicas.all], rng) as crowd:
         settled = await play_during(crowd, jump_and_kill(), OPTIONS)
-    assert await find_stored_problems(store_url, settled) == [], f"seed {seed}"
+    assert await find_stored_problems(sampled_store_url, settled) == [], f"seed {seed}"
 
 
-async def test_each_absence_comes_once(store_url: str, replica: MakeReplica, tmp_path: Path) -> None:
+async def test_each_absence_comes_once(sampled_store_url: str, replica: MakeReplica, tmp_path: Path) -> None:
     """A player who is not seen becomes absent once, though replicas die; one who moves to another replica does not."""
-    replicas = Replicas(store_url, replica, tmp_path)
+    replicas = Replicas(sampled_store_url, replica, tmp_path)
     await replicas.start()
     async with BuracoClient(target_of(replicas.all)) as client:
         tables = [await client.create_table("buraco-plus-classic", 2, options=OPTIONS) for _ in range(20)]
@@ -89,7 +89,7 @@ async def test_each_absence_comes_once(store_url: str, replica: MakeReplica, tmp
         for watch in watches:
             await watch.aclose()
     for table in tables:
-        assert await _absences(store_url, table.id) == ["seat_absent 0"]
+        assert await _absences(sampled_store_url, table.id) == ["seat_absent 0"]
 
 
 async def test_killed_replica_leases_lapse(store_url: str, replica: MakeReplica, tmp_path: Path) -> None:

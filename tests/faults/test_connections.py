@@ -45,9 +45,9 @@ def rounds(request: pytest.FixtureRequest) -> int:
     return number
 
 
-async def test_between_client_and_service(store_url: str, replica: MakeReplica, rounds: int) -> None:
+async def test_between_client_and_service(sampled_store_url: str, replica: MakeReplica, rounds: int) -> None:
     """Calls whose connections break are carried out once or never, and users of the Python client notice nothing."""
-    replicas = [replica(store_url) for _ in range(2)]
+    replicas = [replica(sampled_store_url) for _ in range(2)]
     await asyncio.gather(*[one.start() for one in replicas])
     rng = random.Random(seed := secrets.token_hex(4))
     async with contextlib.AsyncExitStack() as stack:
@@ -63,7 +63,7 @@ async def test_between_client_and_service(store_url: str, replica: MakeReplica, 
     assert [await one.stop() for one in replicas] == [0, 0]
     assert crowd.failures, "no call was hit"
     assert find_unlogged(replicas, crowd.outcomes) == []
-    assert await find_stored_problems(store_url, settled) == [], f"seed {seed}"
+    assert await find_stored_problems(sampled_store_url, settled) == [], f"seed {seed}"
 
 
 async def test_between_service_and_store(served_store_url: str, replica: MakeReplica, rounds: int) -> None:

@@ -64,20 +64,20 @@ class Replicas:
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.slow)])
 async def test_turns_time_out_while_players_play(
-    store_url: str, replica: MakeReplica, tmp_path: Path, rounds: int
+    sampled_store_url: str, replica: MakeReplica, tmp_path: Path, rounds: int
 ) -> None:
     """Whatever is killed while turns are played and time out, each ends once: by its player or by the clock.
 
     No acknowledged move is lost, every refusal was right, and the clock plays nothing but what finishes a turn.
     """
-    replicas = Replicas(store_url, replica, tmp_path)
+    replicas = Replicas(sampled_store_url, replica, tmp_path)
     rng = random.Random(seed := secrets.token_hex(4))
     await replicas.start()
     options = table_pb2.TableOptions(turn_time=Duration(seconds=TURN), absent_after_turns=100)
     async with Crowd([one.address for one in replicas.all], rng) as crowd:
         settled = await play_during(crowd, replicas.jump_and_kill(crowd, rounds, rng), options)
-    assert await find_stored_problems(store_url, settled) == [], f"seed {seed}"
-    store = await open_store(store_url)
+    assert await find_stored_problems(sampled_store_url, settled) == [], f"seed {seed}"
+    store = await open_store(sampled_store_url)
     entries = [entry for game, _ in settled for entry in await read_entries(store, game)]
     await store.close()
     assert {entry.timed_out for entry in entries if entry.moves} == {False, True}, "or only one of them did anything"
@@ -119,9 +119,9 @@ async def _deals(client: BuracoClient, table_ids: Sequence[str]) -> set[tuple[in
     return {(table.match.deal_number, table.revision) for table in tables}
 
 
-async def test_deals_are_dealt_once_whoever_dies(store_url: str, replica: MakeReplica, tmp_path: Path) -> None:
+async def test_deals_are_dealt_once_whoever_dies(sampled_store_url: str, replica: MakeReplica, tmp_path: Path) -> None:
     """When the scores of many tables are due at once, and a replica dies in the middle, each gets one next deal."""
-    replicas = Replicas(store_url, replica, tmp_path)
+    replicas = Replicas(sampled_store_url, replica, tmp_path)
     rng = random.Random()
     await replicas.start()
     async with BuracoClient(target_of(replicas.all)) as client:

@@ -118,9 +118,9 @@ class Story:
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.slow)])
-async def test_seat_has_one_holder(store_url: str, replica: MakeReplica, tmp_path: Path, rounds: int) -> None:
+async def test_seat_has_one_holder(sampled_store_url: str, replica: MakeReplica, tmp_path: Path, rounds: int) -> None:
     """Whatever is killed while a bot joins, plays, and its player comes back, each turn is made by who had the seat."""
-    replicas = Replicas(store_url, replica, tmp_path)
+    replicas = Replicas(sampled_store_url, replica, tmp_path)
     rng = random.Random(seed := secrets.token_hex(4))
     await replicas.start()
     options = table_pb2.TableOptions(
@@ -129,7 +129,7 @@ async def test_seat_has_one_holder(store_url: str, replica: MakeReplica, tmp_pat
         absence=table_pb2.ABSENCE_POLICY_BOT,
         substitute_level=LEVEL,
     )
-    store = await open_store(store_url)
+    store = await open_store(sampled_store_url)
     async with BuracoClient(target_of(replicas.all), timeout=PATIENCE) as client:
         rules = rule_set_to_pb(short_rules(1000))
         created = await client.create_table(rules, 2, target_score=10_000, options=options)

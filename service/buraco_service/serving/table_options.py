@@ -31,8 +31,12 @@ def read_options(options: table_pb2.TableOptions, seats: int, problems: RequestP
     """Return what the creator of a table with so many seats chose; add a problem for each option that cannot be."""
     problems.check("options", not has_unknown_fields(options), "asks for what this version does not know")
     times = _read_times(options, problems)
+    access, player_ids = _read_access(options, problems)
     delay = _read_delay(options, problems)
     return times._replace(
+        access=access,
+        player_ids=player_ids,
+        substitute_level=read_substitute_level(options, problems),
         spectators=_read_choice("spectators", options.spectators, SpectatorPolicy, SpectatorPolicy.ALLOWED, problems),
         spectator_delay=delay,
         chat=_read_choice("chat", options.chat, ChatMode, ChatMode.ALL, problems),
@@ -59,7 +63,7 @@ def _read_choice(name: str, given: int, choices: type[_Choice], default: _Choice
 
 
 def _read_times(options: table_pb2.TableOptions, problems: RequestProblems) -> TableOptions:
-    """Return what a creator chose of the clock."""
+    """Return what a creator chose of the clock and of absence; the other options have their defaults."""
     turn_time = _read_time("turn_time", options.turn_time, MIN_TURN_TIME, MAX_TURN_TIME, problems)
     reserve_time = _read_time("reserve_time", options.reserve_time, 0.0, MAX_TURN_TIME, problems)
     confirmation_time = _read_time("confirmation_time", options.confirmation_time, 0.0, MAX_CONFIRMATION_TIME, problems)
@@ -68,32 +72,16 @@ def _read_times(options: table_pb2.TableOptions, problems: RequestProblems) -> T
         ("options", "absent_after_turns"), absent_after <= MAX_ABSENT_AFTER_TURNS, f"at most {MAX_ABSENT_AFTER_TURNS}"
     )
     problems.check(("options", "absence"), options.absence in table_pb2.AbsencePolicy.values(), "no policy")
-    access, player_ids = _read_access(options, problems)
     unseen_time = _read_time("absent_after", options.absent_after, MIN_ABSENT_AFTER, MAX_ABSENT_AFTER, problems)
     problems.check(("options", "absent_after"), options.absent_after.nanos == 0, "whole seconds")
-    substitute_level = read_substitute_level(options, problems)
-    if not options.HasField("turn_time") or turn_time == 0:
+    if not turn_time:
         problems.check(("options", "reserve_time"), not reserve_time, _WITHOUT_CLOCK)
         problems.check(("options", "absent_after_turns"), not absent_after, _WITHOUT_CLOCK)
         has_absence = bool(unseen_time) or not options.absence
         problems.check(("options", "absence"), has_absence, "only with a turn_time or absent_after")
-        return TableOptions(
-            confirmation_time=confirmation_time,
-            access=access,
-            player_ids=player_ids,
-            absent_after=unseen_time,
-            substitute_level=substitute_level,
-        )
-    return TableOptions(
-        turn_time,
-        reserve_time,
-        confirmation_time,
-        absent_after or DEFAULT_ABSENT_AFTER_TURNS,
-        access=access,
-        player_ids=player_ids,
-        absent_after=unseen_time,
-        substitute_level=substitute_level,
-    )
+    elif not absent_after:
+        absent_after = DEFAULT_ABSENT_AFTER_TURNS
+    return TableOptions(turn_time, reserve_time, confirmation_time, absent_after, absent_after=unseen_time)
 
 
 def _read_access(options: table_pb2.TableOptions, problems: RequestProblems) -> tuple[TableAccess, tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """What can happen to a table: pure functions from a table to the table after it, or an error that says why not."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from buraco_rules import (
@@ -32,7 +33,8 @@ MAX_REVERSALS: Final = 100_000
 """Bounds of a deal: without them one player could make its record larger than a store takes."""
 
 
-class SeatChanged(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SeatChanged:
     """A player took a seat, or gave it back (an empty name)."""
 
     seat: int
@@ -42,7 +44,8 @@ class SeatChanged(NamedTuple):
     """The creator of the table has removed the player."""
 
 
-class TurnTimedOut(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TurnTimedOut:
     """The clock ran out for a seat, and the turn is finished for it."""
 
     seat: int
@@ -50,46 +53,51 @@ class TurnTimedOut(NamedTuple):
     """The seat is absent now."""
 
 
-class ConfirmationAwaited(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ConfirmationAwaited:
     """The score of a deal is shown before the next deal is dealt."""
 
     deal_number: int
 
 
-class ScoreConfirmed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ScoreConfirmed:
     """A player confirmed the score that is shown."""
 
     seat: int
 
 
-class SeatAbsent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SeatAbsent:
     """The player of a seat is absent: no stream was open with its token for too long."""
 
     seat: int
 
 
-class SeatReturned(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SeatReturned:
     """The player of an absent seat is there again."""
 
     seat: int
 
 
-class SubstituteJoined(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SubstituteJoined:
     """A bot plays for an absent player from now on."""
 
     seat: int
     level: str
 
 
-class SubstituteLeft(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SubstituteLeft:
     """The bot that played for a player has left, and the player is still absent."""
 
     seat: int
 
 
-TableEvent: TypeAlias = (
-    Event
-    | SeatChanged
+OwnEvent: TypeAlias = (
+    SeatChanged
     | OfferEvent
     | TurnTimedOut
     | ConfirmationAwaited
@@ -99,6 +107,8 @@ TableEvent: TypeAlias = (
     | SubstituteJoined
     | SubstituteLeft
 )
+"""What happened at a table that the rules do not know."""
+TableEvent: TypeAlias = Event | OwnEvent
 """What happened at a table, hidden cards included."""
 
 
@@ -311,11 +321,6 @@ def _deal(table: TableValue, match: Match) -> tuple[TableValue, Dealt]:
     seed = mix_seed(table.server_seed(match.deal_number), table.entropies)
     deal, dealt = deal_match(table.rules, len(table.seats), seed, match)
     return table._replace(deal=deal, deal_revision=table.revision, reversals=0), dealt
-
-
-def has_returned(events: Iterable[TableEvent], seat: int) -> bool:
-    """Return True if the player of a seat returned with these events. Events of several kinds are equal as tuples."""
-    return any([isinstance(event, SeatReturned) and event.seat == seat for event in events])
 
 
 def replace_seat(table: TableValue, number: int, seat: Seat) -> tuple[Seat, ...]:

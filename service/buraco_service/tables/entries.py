@@ -6,6 +6,7 @@ once a receiver, saves 6 of 13 microseconds a move at a table of two, 9 of 17 wi
 """
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Final, NamedTuple
 
 from buraco.v1 import event_pb2, move_pb2, table_pb2
@@ -19,6 +20,7 @@ from buraco_service import errors
 from buraco_service.tables.changes import (
     Change,
     ConfirmationAwaited,
+    OwnEvent,
     ScoreConfirmed,
     SeatAbsent,
     SeatChanged,
@@ -111,9 +113,9 @@ def serialise_events(revision: int, events: Iterable[bytes]) -> bytes:
 
 
 def _serialise_event(event: TableEvent, change: Change) -> bytes:
-    if isinstance(event, tuple):
+    if isinstance(event, OwnEvent):
         message = event_pb2.Event()
-        content = getattr(event_pb2, type(event).__name__)(**event._asdict())
+        content = getattr(event_pb2, type(event).__name__)(**asdict(event))
         getattr(message, _OWN_KINDS[type(event)]).CopyFrom(content)
         return message.SerializeToString()
     serialised = event_bytes(event)

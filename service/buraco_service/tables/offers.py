@@ -1,31 +1,36 @@
 """What players offer each other while a match runs, and what happens when one ends it."""
 
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from buraco_service.tables.state import Offer, OfferKind, TableValue
 
 
-class Resigned(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Resigned:
     """A player resigned; while it is pending the partner has to agree."""
 
     seat: int
     pending: bool
 
 
-class DrawOffered(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DrawOffered:
     """A player offered a draw."""
 
     seat: int
 
 
-class OfferWithdrawn(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class OfferWithdrawn:
     """An offer is no longer open."""
 
     seat: int
     kind: OfferKind
 
 
-class Aborted(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Aborted:
     """A player aborted the match."""
 
     seat: int

@@ -1,7 +1,7 @@
 """The return of players who were absent for want of a stream, and from when on the time of others counts."""
 
 from buraco_service.stores.base import Lease
-from buraco_service.tables.changes import Change, SeatReturned, has_returned, replace_seat
+from buraco_service.tables.changes import Change, SeatReturned, replace_seat
 from buraco_service.tables.state import TableState, TableValue
 
 
@@ -13,7 +13,7 @@ def end_absence(change: Change) -> Change:
         return change
     seats = replace_seat(table, number, seat._replace(unseen=False))
     events = change.events
-    if not has_returned(events, number):
+    if SeatReturned(number) not in events:
         events = [SeatReturned(number), *events]
     return change._replace(table=table._replace(seats=seats), events=events)
 

@@ -69,7 +69,7 @@ def settle_substitutes(change: Change, *, by_clock: bool) -> Change:
             continue
         if not table.is_absent(number):
             table = _without(table, number)
-            if not changes.has_returned(change.events, number):
+            if SeatReturned(number) not in change.events:
                 ended.append(SeatReturned(number))
         elif table.is_deserted or (by_clock and change.moves and change.seat == number):
             table = _without(table, number)

@@ -54,14 +54,14 @@ async def health(replica: Replica) -> int:
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_nobody_else_notices(tmp_path: Path, attack: str) -> None:
     """Under each attack others play, look, and probe without an error; memory stays bounded, and metrics show it."""
-    outcome = await trial(tmp_path, "plain", attack, 1.5)
+    outcome = await trial(tmp_path, "plain", attack, 1.0)
     assert outcome.faults == []
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "plain"])
 async def test_nobody_else_notices_elsewhere(tmp_path: Path, way: str) -> None:
     """The same with TLS, and with several workers."""
-    outcome = await trial(tmp_path, way, "paths_that_are_no_text", 1.5)
+    outcome = await trial(tmp_path, way, "paths_that_are_no_text", 1.0)
     assert outcome.faults == []
 
 
@@ -99,8 +99,13 @@ async def test_oldest_call_without_a_message_goes_first(replica: Replica) -> Non
     """One call more than a peer may have without a message ends its oldest; calls that send theirs go on."""
     most = Limits().max_peer_unsent
     async with connected(address_of(replica)) as hostile, asyncio.timeout(PATIENCE):
-        calls = [await hostile.call(GET_TABLE) for _ in range(most + 3)]
-        ended = [await hostile.end(call) for call in calls[:3]]
+        oldest = [await hostile.call(GET_TABLE) for _ in range(3)]
+        # Calls that wait to be accepted are not always accepted in their order.
+        while replica.metrics.registry.get_sample_value("buraco_unsent_messages") != len(oldest):
+            await health(replica)
+        for _ in range(most):
+            await hostile.call(GET_TABLE)
+        ended = [await hostile.end(call) for call in oldest]
         assert [end.status for end in ended] == [RESOURCE_EXHAUSTED] * 3
         players = await start(replica)
         assert (await get(replica, players[0].table_id)).id == players[0].table_id

@@ -22,7 +22,7 @@ from buraco_service.tables.state import Seat, TableState, TableValue
 from buraco_service.tables.stored import parse_table
 from buraco_service.tables.tables import Tables
 from tests.service.table_server import PATIENCE, RULE_SET, SEED, new_id
-from tests.service.tables.test_stakes_deaths import INITIAL, MOMENTS, Casino, Died, Life, Moment, die_everywhere
+from tests.service.tables.test_stakes_deaths import INITIAL, STORES, Casino, Died, Life, Moment, die_everywhere, moments
 
 STAKE: Final = 600
 """More than half of what a player has: two cannot be held at once."""
@@ -65,7 +65,7 @@ class Wish(NamedTuple):
         return [seat.player_name for table in await self.tables(store) for seat in table.seats].count(name)
 
 
-@pytest.fixture(params=["sqlite_url", "redis_url", "redis_cluster_url", "postgres_url"])
+@pytest.fixture(params=STORES)
 async def casino(request: pytest.FixtureRequest) -> AsyncIterator[Casino]:
     """Replicas on a store of each kind."""
     store = await open_store(request.getfixturevalue(request.param))
@@ -73,7 +73,7 @@ async def casino(request: pytest.FixtureRequest) -> AsyncIterator[Casino]:
     await store.close()
 
 
-@MOMENTS
+@moments("casino")
 @pytest.mark.parametrize("stake", [0, STAKE], ids=["free", "staked"])
 @pytest.mark.parametrize(
     ("waiting", "overtaken"), [(False, False), (False, True), (True, True)], ids=["new", "new-met", "found-filled"]

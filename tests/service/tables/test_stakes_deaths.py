@@ -8,7 +8,7 @@ import itertools
 import random
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args
 
 import pytest
 
@@ -30,6 +30,7 @@ from tests.service.table_server import KEY, RULE_SET, SEED, new_id
 INITIAL: Final = 1000
 STAKE: Final = 300
 Moment = Literal["before", "after"]
+STORES: Final = ("sqlite_url", "redis_url", "redis_cluster_url", "postgres_url")
 
 
 class Died(BaseException):
@@ -169,7 +170,7 @@ class Casino:
         return [(await self.entries(player))[-1].balance for player in players]
 
 
-@pytest.fixture(params=["sqlite_url", "redis_url", "redis_cluster_url", "postgres_url"])
+@pytest.fixture(params=STORES)
 async def stores(request: pytest.FixtureRequest) -> AsyncIterator[list[Store]]:
     """Two stores on the same tables and accounts, as replicas have them."""
     opened = [await open_store(request.getfixturevalue(request.param)) for _ in range(2)]
@@ -194,7 +195,23 @@ async def die_everywhere(act: Callable[[int, Life], Awaitable[None]], moment: Mo
     raise AssertionError
 
 
-MOMENTS = pytest.mark.parametrize("moment", ["before", "after"])
+def moments(fixture: str) -> pytest.MarkDecorator:
+    """Die at both moments on SQLite; on the other stores that a fixture takes only before, and after in the slow tests.
+
+    After an operation is before the next one, but for what the replica that dies has got to know.
+    """
+    return pytest.mark.parametrize(
+        (fixture, "moment"),
+        [
+            pytest.param(url, moment, marks=pytest.mark.slow if url != STORES[0] and moment == "after" else ())
+            for url in STORES
+            for moment in get_args(Moment)
+        ],
+        indirect=[fixture],
+    )
+
+
+MOMENTS = moments("stores")
 
 
 @MOMENTS

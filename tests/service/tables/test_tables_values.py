@@ -24,6 +24,7 @@ from buraco_rules import (
 from buraco_service.errors import ApiError
 from buraco_service.tables import changes
 from buraco_service.tables.entries import Entry, make_entry, parse_entry, serialise_entry
+from buraco_service.tables.offers import Aborted, DrawOffered
 from buraco_service.tables.recent import MAX_BYTES, MAX_ENTRIES, RecentTables
 from buraco_service.tables.state import Seat, TableState, TableValue
 from buraco_service.tables.stored import CorruptTable, parse_table, serialise_table, table_to_pb
@@ -112,6 +113,13 @@ def test_entry_of_a_change() -> None:
     assert stored.events[0].drew.card == dealt().stock[-1]
     assert change.ended is None
     assert parse_entry(entry.revision, payload) == entry
+
+
+def test_events_of_different_kinds_are_unequal() -> None:
+    """Events are equal only if they are of one kind: that a player returned is not that the player offered a draw."""
+    kinds = [changes.SeatAbsent, changes.SeatReturned, changes.SubstituteLeft, DrawOffered, Aborted]
+    assert len({kind(1) for kind in kinds}) == len(kinds)
+    assert kinds[0](1) != kinds[0](2)
 
 
 def test_moves_after_the_end_of_a_deal() -> None:

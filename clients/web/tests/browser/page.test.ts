@@ -127,7 +127,7 @@ test("a whole turn can be played by the keyboard alone", async () => {
 
 test("a score is confirmed line by line, and the shuffle of its deal checked in the browser", async () => {
   const page = await openPage(browser, server.address, { name: "Ada" });
-  await createTable(page, { Bots: 3, Target: 1005, "Time for a turn": 0, "Time to confirm a score": 15 });
+  await createTable(page, { Bots: 3, Target: 1005, "Time for a turn": 0, "Time to confirm a score": 60 });
   await waitForMatch(page);
   while (!(await page.locator("dialog.score").count())) if (!(await step(page))) await page.waitForTimeout(60);
   expect(await page.locator("dialog.score .sheet").count()).toBe(2);
