@@ -14,7 +14,7 @@ import click
 from buraco_bots.bot import BotFactory
 from buraco_bots.fleet import SEARCH_INTERVAL, Fleet, Limits
 from buraco_bots.fleet_metrics import FleetMetrics
-from buraco_bots.registry import UnknownBot, load_factory, player_name
+from buraco_bots.registry import UnknownBot, load_table_factory, player_name
 from buraco_bots.server_access import Access, access_options, parse_access
 from buraco_bots.stopping import StopSignals
 from buraco_bots.thinking import Tolerance, thinking_limit_option
@@ -106,7 +106,7 @@ def fleet(
     server_access = parse_access(**access)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        loaded = [(name, load_factory(name)) for name in map(str.strip, bots.split(","))]
+        loaded = [(name, load_table_factory(name)) for name in map(str.strip, bots.split(","))]
         factories = [(player_name(name), factory) for name, factory in loaded]
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
