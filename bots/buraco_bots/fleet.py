@@ -21,6 +21,7 @@ from buraco_bots.awaiting import level_of, seats_for_bots, seats_for_players
 from buraco_bots.bot import Bot, BotFactory, BotFault
 from buraco_bots.bot_threads import overdue_threads
 from buraco_bots.fleet_metrics import FleetMetrics, Outcome
+from buraco_bots.pauses import NO_PAUSE, PauseRange, Pauses
 from buraco_bots.player import play_seat
 from buraco_bots.thinking import DEFAULT_TOLERANCE, Thinker, Tolerance
 from buraco_client import (
@@ -62,6 +63,8 @@ class Limits:
     """How much time and how many faults each bot is allowed in a match."""
     search_interval: float = SEARCH_INTERVAL
     """Time between two searches for seats."""
+    pause: PauseRange = NO_PAUSE
+    """The time that a bot takes at least to move."""
 
 
 @dataclass(slots=True)
@@ -233,10 +236,11 @@ class Fleet:
         self, sitting: _Sitting, bot: Bot, on_update: Callable[[PlayUpdate], None], thinker: Thinker
     ) -> None:
         """Play on however often the server is unavailable: nobody else can take the seat."""
+        pauses = Pauses(self._limits.pause, Random(secrets.randbits(64)))
         failures = 0
         while True:
             try:
-                await play_seat(sitting.seat, bot, on_update, thinker)
+                await play_seat(sitting.seat, bot, on_update, thinker, pauses)
             except (Unavailable, DeadlineExceeded) as error:
                 failures += 1
                 _log.warning("%s: trying again: %s", sitting, error)

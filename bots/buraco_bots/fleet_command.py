@@ -14,6 +14,7 @@ import click
 from buraco_bots.bot import BotFactory
 from buraco_bots.fleet import SEARCH_INTERVAL, Fleet, Limits
 from buraco_bots.fleet_metrics import FleetMetrics
+from buraco_bots.pauses import PauseRange
 from buraco_bots.registry import UnknownBot, load_table_factory, player_name
 from buraco_bots.server_access import Access, access_options, parse_access
 from buraco_bots.stopping import StopSignals
@@ -23,6 +24,13 @@ TOLERATED_FAULTS: Final = 2
 """Faults of a bot in a match after which plain moves finish its turn; at the next one the bot leaves."""
 _SWITCH_INTERVAL: Final = 0.0005
 """Seconds for which a bot that computes may keep all others from running: a tenth of the interpreter's default."""
+
+
+def _parse_pause(_: click.Context, __: click.Parameter, value: str) -> PauseRange:
+    try:
+        return PauseRange.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @click.command(
@@ -68,6 +76,13 @@ _SWITCH_INTERVAL: Final = 0.0005
     metavar="SECONDS",
     help="Time between two searches for seats.",
 )
+@click.option(
+    "--pause",
+    callback=_parse_pause,
+    default="0",
+    metavar="SECONDS[-SECONDS]",
+    help="Time that a bot takes at least to move, at random between two bounds; less where a clock is short.",
+)
 @thinking_limit_option
 @click.option(
     "--on-fault",
@@ -89,6 +104,7 @@ def fleet(
     waiting_limit: float,
     grace: float,
     search_interval: float,
+    pause: PauseRange,
     thinking_limit: float,
     on_fault: str,
     metrics_host: str,
@@ -112,7 +128,7 @@ def fleet(
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
     metrics = FleetMetrics()
     tolerance = Tolerance(thinking_limit, TOLERATED_FAULTS if on_fault == "move" else 0)
-    limits = Limits(seats_limit, courtesy, waiting_limit, grace, tolerance, search_interval)
+    limits = Limits(seats_limit, courtesy, waiting_limit, grace, tolerance, search_interval, pause)
     with StopSignals() as signals, _serve_metrics(metrics, metrics_host, metrics_port):
         asyncio.run(_run(server, server_access, limits, factories, metrics, signals))
 
