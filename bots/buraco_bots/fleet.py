@@ -100,11 +100,17 @@ class Fleet:
         self._sittings: dict[asyncio.Task[None], _Sitting] = {}
         self._first_seen: dict[int, dict[str, float]] = {}
         self._avoided: dict[str, float] = {}
+        self._is_searching = False
 
     @property
     def seats_held(self) -> int:
         """The number of seats held now."""
         return len(self._sittings)
+
+    @property
+    def is_searching(self) -> bool:
+        """True while the fleet looks for seats and its server answers: after the first search, until it stops."""
+        return self._is_searching
 
     async def run(self, stop: asyncio.Event) -> None:
         """Take seats and play until `stop` is set; then leave the tables that wait, and let running matches end.
@@ -117,8 +123,9 @@ class Fleet:
             try:
                 await self._take_seats_for_bots()
                 await self._take_seats(take_over=search % SEARCHES_PER_TAKEOVER == 0)
-                failures = 0
+                self._is_searching, failures = True, 0
             except BuracoError as error:
+                self._is_searching = False
                 failures += 1
                 pause += backoff.delay(failures)
                 _log.warning("cannot search for tables: %s", error)
@@ -126,6 +133,7 @@ class Fleet:
                 await asyncio.wait_for(stop.wait(), pause)
             if stop.is_set():
                 break
+        self._is_searching = False
         await self._shut_down()
 
     async def _take_seats_for_bots(self) -> None:

@@ -13,6 +13,7 @@ import click
 
 from buraco_bots.bot import BotFactory
 from buraco_bots.fleet import SEARCH_INTERVAL, Fleet, Limits
+from buraco_bots.fleet_health import Health
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.pauses import PauseRange
 from buraco_bots.registry import UnknownBot, load_table_factory, player_name
@@ -93,7 +94,10 @@ def _parse_pause(_: click.Context, __: click.Parameter, value: str) -> PauseRang
 )
 @click.option("--metrics-host", default="127.0.0.1", metavar="HOST", help="Address to serve metrics at.")
 @click.option(
-    "--metrics-port", type=click.IntRange(0, 65535), metavar="PORT", help="Port to serve metrics at.  [default: none]"
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Port to serve metrics at, and the probes /livez and /readyz.  [default: none]",
 )
 @access_options
 def fleet(
@@ -126,22 +130,21 @@ def fleet(
         factories = [(player_name(name), factory) for name, factory in loaded]
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
-    metrics = FleetMetrics()
     tolerance = Tolerance(thinking_limit, TOLERATED_FAULTS if on_fault == "move" else 0)
     limits = Limits(seats_limit, courtesy, waiting_limit, grace, tolerance, search_interval, pause)
-    with StopSignals() as signals, _serve_metrics(metrics, metrics_host, metrics_port):
-        asyncio.run(_run(server, server_access, limits, factories, metrics, signals))
+    with StopSignals() as signals:
+        asyncio.run(_run(server, server_access, limits, factories, signals, metrics_host, metrics_port))
 
 
 @contextlib.contextmanager
-def _serve_metrics(metrics: FleetMetrics, host: str, port: int | None) -> Iterator[None]:
-    """Serve the metrics for the time of the block if they have a port."""
+def _serve_metrics(metrics: FleetMetrics, health: Health, host: str, port: int | None) -> Iterator[None]:
+    """Serve metrics and probes for the time of the block if they have a port."""
     if port is None:
         yield
         return
     with contextlib.ExitStack() as stack:
         try:
-            bound = stack.enter_context(metrics.serve(host, port))
+            bound = stack.enter_context(metrics.serve(host, port, health))
         except OSError as error:
             raise click.ClickException(f"cannot serve metrics at {host}:{port}: {error.strerror or error}") from None
         logging.getLogger(__name__).info("metrics at %s:%d", host, bound)
@@ -153,11 +156,17 @@ async def _run(
     access: Access,
     limits: Limits,
     factories: list[tuple[str, BotFactory]],
-    metrics: FleetMetrics,
     signals: StopSignals,
+    metrics_host: str,
+    metrics_port: int | None,
 ) -> None:
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    with signals.stopping(lambda: loop.call_soon_threadsafe(stop.set)):
-        async with access.connect(server) as client:
-            await Fleet(client, factories, limits, metrics).run(stop)
+    stop, loop, metrics = asyncio.Event(), asyncio.get_running_loop(), FleetMetrics()
+    async with access.connect(server) as client:
+        bots = Fleet(client, factories, limits, metrics)
+        health = Health(lambda: bots.is_searching)
+        with (
+            _serve_metrics(metrics, health, metrics_host, metrics_port),
+            signals.stopping(lambda: loop.call_soon_threadsafe(stop.set)),
+        ):
+            await bots.run(stop)

@@ -138,18 +138,18 @@ async def test_what_a_fleet_counts(client: BuracoClient) -> None:
     assert (value("buraco_bot_think_seconds_count", bot="greedy") or 0) > 10
 
 
-async def test_metrics_are_served() -> None:
+def test_metrics_are_served() -> None:
     """The metrics of a fleet can be scraped for as long as they are served; a taken port is an error."""
     metrics = FleetMetrics()
     metrics.observe_choice("greedy", 0.01)
     with metrics.serve("127.0.0.1", 0) as port:
-        assert (await asyncio.to_thread(scrape, f"127.0.0.1:{port}"))["buraco_bot_think_seconds_count"] == 1
+        assert scrape(f"127.0.0.1:{port}")["buraco_bot_think_seconds_count"] == 1
         with pytest.raises(OSError, match="in use"), metrics.serve("127.0.0.1", port):
             pass
         taken = CliRunner().invoke(fleet_command, ["--server", "127.0.0.1:1", "--metrics-port", str(port)])
     assert taken.exit_code == 1
     assert "cannot serve metrics" in taken.output
-    assert await asyncio.to_thread(scrape, f"127.0.0.1:{port}") == {}
+    assert scrape(f"127.0.0.1:{port}") == {}
 
 
 async def test_plays_with_people(client: BuracoClient) -> None:

@@ -156,6 +156,16 @@ def test_probes_do_without_grpc_over_tls() -> None:
     assert "grpc" not in described["startupProbe"]
 
 
+def test_probes_of_the_fleet() -> None:
+    """The fleet is live while it runs, and ready while it searches, by its own port."""
+    described = container(rendered("redis"), "buraco-fleet")
+    live, ready = ({"path": path, "port": "metrics"} for path in ("/livez", "/readyz"))
+    assert described["startupProbe"]["httpGet"] == described["livenessProbe"]["httpGet"] == live
+    assert described["readinessProbe"]["httpGet"] == ready
+    (port,) = described["ports"]
+    assert port == {"name": "metrics", "containerPort": 9465}
+
+
 @pods
 def test_arguments_are_those_of_the_command(arguments: tuple[Any, ...], name: str) -> None:
     """A container starts a subcommand of `buraco`; the fleet's options are those of `buraco fleet`."""
