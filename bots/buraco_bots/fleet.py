@@ -82,7 +82,7 @@ class _Sitting:
 
 
 class Fleet:
-    """Bots at the tables of one server. `bots`, each a name, which players see, and its factory, take seats in turn."""
+    """Bots at the tables of one server."""
 
     def __init__(
         self,
@@ -90,11 +90,18 @@ class Fleet:
         bots: Sequence[tuple[str, BotFactory]],
         limits: Limits,
         metrics: FleetMetrics | None = None,
+        *,
+        free_seats: Sequence[str] | None = None,
     ) -> None:
+        """`bots`: each a name, which players see, and its factory.
+
+        `free_seats`: the names of those that take free seats of players, in turn; None: all.
+        """
         self._client = client
         self._metrics = metrics or FleetMetrics()
-        self._bot_count = len(bots)
-        self._bots = itertools.cycle(bots)
+        for_players = [(name, factory) for name, factory in bots if free_seats is None or name in free_seats]
+        self._bot_count = len(for_players)
+        self._bots = itertools.cycle(for_players)
         self._by_level = {level: (name, factory) for name, factory in bots if (level := level_of(name)) is not None}
         self._limits = limits
         self._sittings: dict[asyncio.Task[None], _Sitting] = {}
@@ -154,6 +161,8 @@ class Fleet:
         """Take free seats of players up to the limit; with `take_over` those of running matches too."""
         now = asyncio.get_running_loop().time()
         self._avoided = {table_id: until for table_id, until in self._avoided.items() if until > now}
+        if not self._bot_count:
+            return
         for state in [table_pb2.TABLE_STATE_WAITING, *([table_pb2.TABLE_STATE_PLAYING] if take_over else [])]:
             before, seen = self._first_seen.get(state, {}), {}
             async for table in self._client.list_tables(state):

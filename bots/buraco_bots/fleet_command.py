@@ -6,12 +6,11 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import click
 
-from buraco_bots.bot import BotFactory
 from buraco_bots.fleet import SEARCH_INTERVAL, Fleet, Limits
 from buraco_bots.fleet_health import Health
 from buraco_bots.fleet_metrics import FleetMetrics
@@ -20,9 +19,12 @@ from buraco_bots.registry import UnknownBot, load_table_factory, player_name
 from buraco_bots.server_access import Access, access_options, parse_access
 from buraco_bots.stopping import StopSignals
 from buraco_bots.thinking import Tolerance, thinking_limit_option
+from buraco_client import BuracoClient
 
 TOLERATED_FAULTS: Final = 2
 """Faults of a bot in a match after which plain moves finish its turn; at the next one the bot leaves."""
+NO_BOT: Final = "none"
+"""In place of the names of bots."""
 _SWITCH_INTERVAL: Final = 0.0005
 """Seconds for which a bot that computes may keep all others from running: a tenth of the interpreter's default."""
 
@@ -45,6 +47,12 @@ def _parse_pause(_: click.Context, __: click.Parameter, value: str) -> PauseRang
     default="greedy",
     metavar="NAME[,NAME…]",
     help="Bots by name, as module:Class or exec:COMMAND; they take seats in turn.",
+)
+@click.option(
+    "--free-seats",
+    metavar="NAME[,NAME…]",
+    help="Which of them take free seats of players, `none` for none; the others take those that ask for their level."
+    "  [default: all]",
 )
 @click.option(
     "--seats-limit", type=click.IntRange(1, 10_000), default=8, metavar="N", help="Seats held at a time, at most."
@@ -103,6 +111,7 @@ def _parse_pause(_: click.Context, __: click.Parameter, value: str) -> PauseRang
 def fleet(
     server: str,
     bots: str,
+    free_seats: str | None,
     seats_limit: int,
     courtesy: float,
     waiting_limit: float,
@@ -130,10 +139,24 @@ def fleet(
         factories = [(player_name(name), factory) for name, factory in loaded]
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
+    for_players = None if free_seats is None else _parse_free_seats(free_seats, [name for name, _ in loaded])
     tolerance = Tolerance(thinking_limit, TOLERATED_FAULTS if on_fault == "move" else 0)
     limits = Limits(seats_limit, courtesy, waiting_limit, grace, tolerance, search_interval, pause)
+
+    def make_fleet(client: BuracoClient, metrics: FleetMetrics) -> Fleet:
+        return Fleet(client, factories, limits, metrics, free_seats=for_players)
+
     with StopSignals() as signals:
-        asyncio.run(_run(server, server_access, limits, factories, signals, metrics_host, metrics_port))
+        asyncio.run(_run(server, server_access, make_fleet, signals, metrics_host, metrics_port))
+
+
+def _parse_free_seats(text: str, bots: Sequence[str]) -> list[str]:
+    """Return the player names of those bots that take free seats. Raise click.BadParameter."""
+    names = [] if text == NO_BOT else [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in bots:
+            raise click.BadParameter(f"{name!r} is none of --bots ({', '.join(bots)})", param_hint="--free-seats")
+    return [player_name(name) for name in names]
 
 
 @contextlib.contextmanager
@@ -154,8 +177,7 @@ def _serve_metrics(metrics: FleetMetrics, health: Health, host: str, port: int |
 async def _run(
     server: str,
     access: Access,
-    limits: Limits,
-    factories: list[tuple[str, BotFactory]],
+    make_fleet: Callable[[BuracoClient, FleetMetrics], Fleet],
     signals: StopSignals,
     metrics_host: str,
     metrics_port: int | None,
@@ -163,7 +185,7 @@ async def _run(
     sys.setswitchinterval(_SWITCH_INTERVAL)
     stop, loop, metrics = asyncio.Event(), asyncio.get_running_loop(), FleetMetrics()
     async with access.connect(server) as client:
-        bots = Fleet(client, factories, limits, metrics)
+        bots = make_fleet(client, metrics)
         health = Health(lambda: bots.is_searching)
         with (
             _serve_metrics(metrics, health, metrics_host, metrics_port),

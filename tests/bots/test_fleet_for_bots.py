@@ -67,6 +67,20 @@ async def test_fleets_beside_each_other(client: BuracoClient) -> None:
     assert [seat.player_name for seat in (await client.get_table(table.id)).seats] == [""] * 4
 
 
+async def test_bots_for_free_seats(client: BuracoClient) -> None:
+    """Bots that are not for free seats take those of their level only; a fleet may leave all free seats to people."""
+    bots: list[tuple[str, BotFactory]] = [("random", RandomBot), ("greedy", GreedyBot)]
+    table = await client.create_table(
+        "buraco-plus-classic", 4, target_score=0, options=kept_for_bots(3, level="random")
+    )
+    stop = asyncio.Event()
+    stop.set()  # one look, and no more
+    await Fleet(client, bots[1:], limits_of(4, 0.0, 60.0, 10.0), free_seats=[]).run(stop)
+    assert (await client.get_table(table.id)).revision == table.revision
+    async with running(client, limits_of(4, 0.0, 60.0, 10.0), bots, free_seats=["greedy"]), asyncio.timeout(PATIENCE):
+        await until(client, table.id, ["greedy", "greedy", "greedy", "random"])
+
+
 async def test_fleets_share_many_tables(client: BuracoClient) -> None:
     """Two fleets hold the seats of many tables at once, each up to its limit, and play them all to their end."""
     tables = [
