@@ -28,7 +28,10 @@ MTLS: Final = (
     "--set=tls.mode=mtls,tls.existingSecret=tls,tls.clientCa.existingSecret=ca,fleet.enabled=true",
     "--set=fleet.tls.caSecret=ca,fleet.tls.clientSecret=bots,fleet.apiKey.existingSecret=bot-key",
 )
-LEVELS: Final = ("--set=fleet.bots={greedy,random},fleet.freeSeats={greedy}", "--set-string=fleet.pause=0.5-2")
+LEVELS: Final = (
+    "--set=fleet.bots={greedy,mine?depth=2&style=bold},fleet.freeSeats={greedy}",
+    "--set-string=fleet.pause=0.5-2",
+)
 WEB: Final = ("--set=web.enabled=true,web.root=/page", '--set-json=web.origins=["https://a.example","http://b:81"]')
 WAYS: Final = [(None,), *((name,) for name in OVERLAYS), (None, *MTLS), ("redis", *WEB), ("redis", *LEVELS)]
 PODS: Final = [
