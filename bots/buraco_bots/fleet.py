@@ -21,6 +21,7 @@ from buraco_bots.awaiting import level_of, seats_for_bots, seats_for_players
 from buraco_bots.bot import Bot, BotFactory, BotFault
 from buraco_bots.bot_threads import overdue_threads
 from buraco_bots.fleet_metrics import FleetMetrics, Outcome
+from buraco_bots.pauses import NO_PAUSE, PauseRange, Pauses
 from buraco_bots.player import play_seat
 from buraco_bots.thinking import DEFAULT_TOLERANCE, Thinker, Tolerance
 from buraco_client import (
@@ -62,6 +63,8 @@ class Limits:
     """How much time and how many faults each bot is allowed in a match."""
     search_interval: float = SEARCH_INTERVAL
     """Time between two searches for seats."""
+    pause: PauseRange = NO_PAUSE
+    """The time that a bot takes at least to move."""
 
 
 @dataclass(slots=True)
@@ -79,7 +82,7 @@ class _Sitting:
 
 
 class Fleet:
-    """Bots at the tables of one server. `bots`, each a name, which players see, and its factory, take seats in turn."""
+    """Bots at the tables of one server."""
 
     def __init__(
         self,
@@ -87,21 +90,34 @@ class Fleet:
         bots: Sequence[tuple[str, BotFactory]],
         limits: Limits,
         metrics: FleetMetrics | None = None,
+        *,
+        free_seats: Sequence[str] | None = None,
     ) -> None:
+        """`bots`: each a name, which players see, and its factory.
+
+        `free_seats`: the names of those that take free seats of players, in turn; None: all.
+        """
         self._client = client
         self._metrics = metrics or FleetMetrics()
-        self._bot_count = len(bots)
-        self._bots = itertools.cycle(bots)
+        for_players = [(name, factory) for name, factory in bots if free_seats is None or name in free_seats]
+        self._bot_count = len(for_players)
+        self._bots = itertools.cycle(for_players)
         self._by_level = {level: (name, factory) for name, factory in bots if (level := level_of(name)) is not None}
         self._limits = limits
         self._sittings: dict[asyncio.Task[None], _Sitting] = {}
         self._first_seen: dict[int, dict[str, float]] = {}
         self._avoided: dict[str, float] = {}
+        self._is_searching = False
 
     @property
     def seats_held(self) -> int:
         """The number of seats held now."""
         return len(self._sittings)
+
+    @property
+    def is_searching(self) -> bool:
+        """True while the fleet looks for seats and its server answers: after the first search, until it stops."""
+        return self._is_searching
 
     async def run(self, stop: asyncio.Event) -> None:
         """Take seats and play until `stop` is set; then leave the tables that wait, and let running matches end.
@@ -114,8 +130,9 @@ class Fleet:
             try:
                 await self._take_seats_for_bots()
                 await self._take_seats(take_over=search % SEARCHES_PER_TAKEOVER == 0)
-                failures = 0
+                self._is_searching, failures = True, 0
             except BuracoError as error:
+                self._is_searching = False
                 failures += 1
                 pause += backoff.delay(failures)
                 _log.warning("cannot search for tables: %s", error)
@@ -123,6 +140,7 @@ class Fleet:
                 await asyncio.wait_for(stop.wait(), pause)
             if stop.is_set():
                 break
+        self._is_searching = False
         await self._shut_down()
 
     async def _take_seats_for_bots(self) -> None:
@@ -143,6 +161,8 @@ class Fleet:
         """Take free seats of players up to the limit; with `take_over` those of running matches too."""
         now = asyncio.get_running_loop().time()
         self._avoided = {table_id: until for table_id, until in self._avoided.items() if until > now}
+        if not self._bot_count:
+            return
         for state in [table_pb2.TABLE_STATE_WAITING, *([table_pb2.TABLE_STATE_PLAYING] if take_over else [])]:
             before, seen = self._first_seen.get(state, {}), {}
             async for table in self._client.list_tables(state):
@@ -233,10 +253,11 @@ class Fleet:
         self, sitting: _Sitting, bot: Bot, on_update: Callable[[PlayUpdate], None], thinker: Thinker
     ) -> None:
         """Play on however often the server is unavailable: nobody else can take the seat."""
+        pauses = Pauses(self._limits.pause, Random(secrets.randbits(64)))
         failures = 0
         while True:
             try:
-                await play_seat(sitting.seat, bot, on_update, thinker)
+                await play_seat(sitting.seat, bot, on_update, thinker, pauses)
             except (Unavailable, DeadlineExceeded) as error:
                 failures += 1
                 _log.warning("%s: trying again: %s", sitting, error)

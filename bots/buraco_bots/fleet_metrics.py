@@ -14,11 +14,13 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
+    make_wsgi_app,
     start_http_server,
 )
 
 from buraco_bots.bot import FaultKind
 from buraco_bots.bot_threads import overdue_threads
+from buraco_bots.fleet_health import Health
 
 Outcome = Literal["finished", "not_started", "bot_failed", "relieved", "seat_lost", "stopped"]
 """How a bot left its table.
@@ -86,12 +88,14 @@ class FleetMetrics:
         self._sittings.labels(outcome).inc()
 
     @contextlib.contextmanager
-    def serve(self, host: str, port: int) -> Iterator[int]:
+    def serve(self, host: str, port: int, health: Health | None = None) -> Iterator[int]:
         """Serve the metrics over HTTP for the time of the block, which gets the port (0 takes a free one).
 
-        Raise OSError if the port cannot be used.
+        With `health` its probes are answered, too. Raise OSError if the port cannot be used.
         """
         server, thread = start_http_server(port, addr=host, registry=self.registry)
+        if health is not None:
+            server.set_app(health.wrap(make_wsgi_app(self.registry)))
         try:
             yield server.server_address[1]
         finally:

@@ -18,7 +18,7 @@ from buraco_bots.bot import BotFault
 from buraco_bots.local_server import ServerFailed, local_server
 from buraco_bots.match import MatchSetup, play_match
 from buraco_bots.progress import Lines, LiveTable, Progress
-from buraco_bots.registry import UnknownBot, load_factory
+from buraco_bots.registry import UnknownBot, load_table_factory
 from buraco_bots.report import MatchReport, RecordMismatch, format_match, to_json
 from buraco_bots.scraping import scrape
 from buraco_bots.server_access import Access, access_options, parse_access
@@ -101,7 +101,7 @@ def match(
         raise click.UsageError("TLS needs a server: give --server, too")
     names = _seat_bots([name.strip() for name in bots.split(",")], seats)
     try:
-        factories = {name: load_factory(name) for name in names}
+        factories = {name: load_table_factory(name) for name in names}
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None
     if server is None and rule_set not in PRESETS_BY_ID:

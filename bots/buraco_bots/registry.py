@@ -15,12 +15,13 @@ import inspect
 import shlex
 import shutil
 import sys
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
 
-from buraco_bots.bot import BotFactory
+from buraco_bots.bot import BotFactory, sees_all
 from buraco_bots.programs import ProgramFactory, program_name
 
 ENTRY_POINTS = "buraco.bots"
@@ -41,10 +42,47 @@ class UnknownBot(Exception):
     """There is no such bot. The message lists the known ones, or what is wrong with the address or the parameters."""
 
 
+@dataclass(frozen=True, slots=True)
+class KnownBot:
+    """A bot known by name."""
+
+    name: str
+    address: str
+    """As `module:attribute`."""
+    description: str
+    """How it plays: the first paragraph of its docstring; in place of that, why it cannot be loaded."""
+    sees_all: bool
+    """It sees all cards, and so plays in an arena without `--server` alone."""
+
+
 def list_addresses() -> dict[str, str]:
     """Return the address `module:attribute` of every bot known by name, in alphabetical order of names."""
     found = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)} | BUILT_IN
     return dict(sorted(found.items()))
+
+
+def list_bots() -> list[KnownBot]:
+    """Return all bots known by name, in alphabetical order. One that cannot be loaded is among them."""
+    return [_describe(name, address) for name, address in list_addresses().items()]
+
+
+def _describe(name: str, address: str) -> KnownBot:
+    try:
+        factory = load_factory(name)
+    except Exception as error:  # noqa: BLE001 - a module of another distribution may raise any
+        return KnownBot(name, address, f"cannot be loaded: {error}", sees_all=False)
+    paragraph = (factory.__doc__ or "").strip().partition("\n\n")[0]
+    return KnownBot(name, address, " ".join(paragraph.split()), sees_all(factory))
+
+
+def load_table_factory(bot: str) -> BotFactory:
+    """Return the factory of a bot for a table, as `load_factory` does. Raise UnknownBot if it sees all cards, too."""
+    factory = load_factory(bot)
+    if sees_all(factory):
+        raise UnknownBot(
+            f"there is no bot {bot!r} at tables: it sees all cards, which only `arena` without --server shows"
+        )
+    return factory
 
 
 def load_factory(bot: str) -> BotFactory:

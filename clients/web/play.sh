@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Serve the built page with the service and a fleet of bots, until Ctrl-C. Run by `make play`.
 # WEB_PORT (8080) is the page's port; PLAY_FOLDER (build/play) keeps tables and keys, so that seats outlive a restart.
+# BOTS are bots by name, in place of those that the page offers; PAUSE (0.3-1) is how long they take to move, in seconds.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -36,7 +37,11 @@ until [ -s "$ready" ]; do
 	sleep 0.1
 done
 field() { .venv/bin/python -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$ready" "$1"; }
-"$buraco" fleet --server "$(field address)" --bots "${BOTS:-greedy}" --courtesy 5 --seats-limit 60 2>"$folder/fleet.log" >&2 &
+levels() { .venv/bin/python -c "import json; levels = json.load(open('clients/web/src/game/levels.json')); print($1)"; }
+bots=(--bots "$(levels "','.join(levels['offered'])")" --free-seats "$(levels "levels['default']")")
+[ -z "${BOTS:-}" ] || bots=(--bots "$BOTS")
+"$buraco" fleet --server "$(field address)" "${bots[@]}" --pause "${PAUSE:-0.3-1}" --courtesy 5 --seats-limit 60 \
+	2>"$folder/fleet.log" >&2 &
 fleet=$!
 
 echo "Buraco is at http://$(field web_address)/ ; bots take the free seats of a new table after 5 seconds. Ctrl-C stops it."

@@ -67,9 +67,10 @@ async def running(
     limits: Limits,
     bots: Sequence[tuple[str, BotFactory]] = GREEDY,
     metrics: FleetMetrics | None = None,
+    free_seats: Sequence[str] | None = None,
 ) -> AsyncIterator[Fleet]:
     """A running fleet, which stops at the end."""
-    fleet, stop = Fleet(client, bots, limits, metrics), asyncio.Event()
+    fleet, stop = Fleet(client, bots, limits, metrics, free_seats=free_seats), asyncio.Event()
     task = asyncio.create_task(fleet.run(stop))
     try:
         yield fleet
@@ -138,18 +139,18 @@ async def test_what_a_fleet_counts(client: BuracoClient) -> None:
     assert (value("buraco_bot_think_seconds_count", bot="greedy") or 0) > 10
 
 
-async def test_metrics_are_served() -> None:
+def test_metrics_are_served() -> None:
     """The metrics of a fleet can be scraped for as long as they are served; a taken port is an error."""
     metrics = FleetMetrics()
     metrics.observe_choice("greedy", 0.01)
     with metrics.serve("127.0.0.1", 0) as port:
-        assert (await asyncio.to_thread(scrape, f"127.0.0.1:{port}"))["buraco_bot_think_seconds_count"] == 1
+        assert scrape(f"127.0.0.1:{port}")["buraco_bot_think_seconds_count"] == 1
         with pytest.raises(OSError, match="in use"), metrics.serve("127.0.0.1", port):
             pass
         taken = CliRunner().invoke(fleet_command, ["--server", "127.0.0.1:1", "--metrics-port", str(port)])
     assert taken.exit_code == 1
     assert "cannot serve metrics" in taken.output
-    assert await asyncio.to_thread(scrape, f"127.0.0.1:{port}") == {}
+    assert scrape(f"127.0.0.1:{port}") == {}
 
 
 async def test_plays_with_people(client: BuracoClient) -> None:
@@ -316,8 +317,16 @@ async def _open_table(server: RunningServer) -> str:
         return (await client.create_table("buraco-plus-classic", 2, target_score=0)).id
 
 
-def test_command_misused() -> None:
-    """An unknown bot is answered with what there is, and exit code 2."""
-    result = CliRunner().invoke(fleet_command, ["--server", "localhost:1", "--bots", "clever"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--bots", "clever"], "there is no bot 'clever'"),
+        (["--bots", "greedy,random", "--free-seats", "greedy,planner"], "'planner' is none of --bots (greedy, random)"),
+        (["--bots", "greedy", "--free-seats", ""], "'' is none of --bots (greedy)"),
+    ],
+)
+def test_command_misused(arguments: list[str], message: str) -> None:
+    """An unknown bot, and one for free seats that the fleet does not have, are refused with what there is."""
+    result = CliRunner().invoke(fleet_command, ["--server", "localhost:1", *arguments], terminal_width=300)
     assert result.exit_code == 2
-    assert "known are greedy, random" in result.output
+    assert message in result.output

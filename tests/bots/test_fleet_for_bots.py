@@ -13,9 +13,10 @@ from google.protobuf.duration_pb2 import Duration
 from buraco.v1 import table_pb2, table_service_pb2
 from buraco_bots.awaiting import seats_for_bots, seats_for_players
 from buraco_bots.bot import BotFactory
-from buraco_bots.fleet import Fleet
+from buraco_bots.fleet import Fleet, Limits
 from buraco_bots.fleet_metrics import FleetMetrics
 from buraco_bots.greedy import GreedyBot
+from buraco_bots.pauses import PauseRange
 from buraco_bots.player import play_seat
 from buraco_bots.random_bot import RandomBot
 from buraco_client import BuracoClient, Seat
@@ -29,6 +30,7 @@ __all__ = ["no_other_table"]
 PATIENT = limits_of(4, 3600.0, 60.0, 10.0)
 """Leaves all seats of players to people."""
 LEVEL = "greedy"
+SITTINGS = "buraco_fleet_sittings_total"
 
 
 def kept_for_bots(*seats: int, level: str = LEVEL) -> table_pb2.TableOptions:
@@ -63,6 +65,43 @@ async def test_fleets_beside_each_other(client: BuracoClient) -> None:
         await asyncio.sleep(0.2)
         assert (await client.get_table(table.id)).revision == 3
     assert [seat.player_name for seat in (await client.get_table(table.id)).seats] == [""] * 4
+
+
+async def test_bots_for_free_seats(client: BuracoClient) -> None:
+    """Bots that are not for free seats take those of their level only; a fleet may leave all free seats to people."""
+    bots: list[tuple[str, BotFactory]] = [("random", RandomBot), ("greedy", GreedyBot)]
+    table = await client.create_table(
+        "buraco-plus-classic", 4, target_score=0, options=kept_for_bots(3, level="random")
+    )
+    stop = asyncio.Event()
+    stop.set()  # one look, and no more
+    await Fleet(client, bots[1:], limits_of(4, 0.0, 60.0, 10.0), free_seats=[]).run(stop)
+    assert (await client.get_table(table.id)).revision == table.revision
+    async with running(client, limits_of(4, 0.0, 60.0, 10.0), bots, free_seats=["greedy"]), asyncio.timeout(PATIENCE):
+        await until(client, table.id, ["greedy", "greedy", "greedy", "random"])
+
+
+async def test_fleets_share_many_tables(client: BuracoClient) -> None:
+    """Two fleets hold the seats of many tables at once, each up to its limit, and play them all to their end."""
+    tables = [
+        await client.create_table("buraco-plus-classic", 2, target_score=0, options=kept_for_bots(1)) for _ in range(6)
+    ]
+    slow = Limits(6, 0.0, 60.0, 0.0, search_interval=0.02, pause=PauseRange(60.0, 60.0))
+    async with asyncio.timeout(PATIENCE):
+        async with running(client, slow) as one, running(client, slow) as other:
+            for table in tables:
+                await until(client, table.id, [LEVEL, LEVEL])
+            assert (one.seats_held, other.seats_held) == (6, 6)
+            states = [(await client.get_table(table.id)).state for table in tables]
+            assert states == [table_pb2.TABLE_STATE_PLAYING] * 6
+        counts = FleetMetrics(), FleetMetrics()
+        limits = limits_of(6, 0.0, 60.0, 10.0)
+        async with running(client, limits, metrics=counts[0]), running(client, limits, metrics=counts[1]):
+            for table in tables:
+                assert (await finished(client, table.id)).HasField("result")
+    played = [count.registry.get_sample_value(SITTINGS, {"outcome": "finished"}) or 0 for count in counts]
+    assert sum(played) == 12
+    assert min(played) >= 1
 
 
 class Pausing(GreedyBot):
@@ -105,7 +144,7 @@ async def test_player_takes_the_seat_back(client: BuracoClient) -> None:
         seat = (await client.get_table(table.id)).seats[away.seat]
         assert (seat.absent, seat.substitute_level) == (False, "")
         await asyncio.gather(play_seat(away, GreedyBot(Random(2))), playing)
-    assert metrics.registry.get_sample_value("buraco_fleet_sittings_total", {"outcome": "relieved"}) == 1
+    assert metrics.registry.get_sample_value(SITTINGS, {"outcome": "relieved"}) == 1
 
 
 async def until_idle(fleet: Fleet) -> None:

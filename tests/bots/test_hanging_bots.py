@@ -24,6 +24,7 @@ from buraco_bots.local_server import RunningServer, local_server
 from buraco_bots.player import play_seat
 from buraco_bots.random_bot import RandomBot
 from buraco_client import BuracoClient
+from tests.bots.test_fleet_health import WORKS, probe
 
 BURACO = str(Path(sysconfig.get_path("scripts")) / "buraco")
 PATIENCE = 90.0
@@ -435,14 +436,20 @@ async def ended(process: subprocess.Popen[str]) -> str:
 
 
 async def test_hung_bots_hold_up_no_other_table(folder: Path, own_server: RunningServer, client: BuracoClient) -> None:
-    """Eight bots that hang, one of them in a busy loop, let another table of the fleet play on, and the fleet stop."""
+    """Eight bots that hang, one of them in a busy loop, let another table of the fleet play on, and the fleet stop.
+
+    The fleet stays live and ready.
+    """
     bots = ",".join(["odd:Sleeps"] * 14 + ["odd:Spins"] * 2 + ["greedy"] * 2)
-    with fleet(folder, own_server, "--bots", bots, "--seats-limit", "18", "--grace", "0", *FOR_EVER) as process:
+    arguments = ["--bots", bots, "--seats-limit", "18", "--grace", "0", "--metrics-port", "0", *FOR_EVER]
+    with fleet(folder, own_server, *arguments) as process:
+        port = int((await logged(process, "metrics at")).rpartition(":")[2])
         stuck = [await new_table(client) for _ in range(8)]
         await asyncio.to_thread(wait_for, lambda: hung(folder) == 8)
         free = await new_table(client)
         await until(client, free, is_finished)
         assert await players(client, free) == ["greedy", "greedy"]
+        assert await asyncio.to_thread(probe, port) == WORKS
         process.send_signal(signal.SIGTERM)
         await ended(process)
         assert process.returncode == 0

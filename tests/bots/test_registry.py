@@ -1,16 +1,39 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import random
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from buraco_bots import registry
+from buraco_bots.arena.command import arena
+from buraco_bots.bots_command import bots
+from buraco_bots.fleet_command import fleet
 from buraco_bots.greedy import GreedyBot
+from buraco_bots.match_command import match
 from buraco_bots.random_bot import RandomBot
+from buraco_rules import Move, View
+
+
+class Seer(RandomBot):
+    """Sees every card,
+    and uses it.
+
+    This is no part of its description.
+    """
+
+    sees_all = True
+
+
+class Untitled(RandomBot):
+    def choose(self, view: View, moves: Sequence[Move]) -> Move:
+        return moves[0]
 
 
 class Deep:
@@ -61,6 +84,60 @@ def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(registry.list_addresses()) == ["greedy", "mine", "random"]
     assert registry.load_factory("mine") is RandomBot
     assert registry.load_factory("greedy") is GreedyBot
+
+
+def test_built_in_bots_are_described() -> None:
+    """Each built-in bot has a description of one sentence, which fits into a line or two."""
+    for bot in registry.list_bots():
+        if bot.name in registry.BUILT_IN:
+            assert re.fullmatch(r"[A-Z].{20,158}\.", bot.description), bot
+
+
+def test_list_of_bots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`buraco bots` lists names and descriptions, also of other distributions' bots and those that cannot be loaded."""
+    added = [
+        importlib.metadata.EntryPoint(name, address, registry.ENTRY_POINTS)
+        for name, address in {
+            "seer": f"{__name__}:Seer",
+            "lost": "no_such_module:Bot",
+            "bare": f"{__name__}:Untitled",
+        }.items()
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda *, group: added)
+    printed = CliRunner().invoke(bots, [])
+    assert printed.exit_code == 0
+    lines = [re.sub(" {2,}", "|", line) for line in printed.output.splitlines()]
+    assert lines == sorted(lines)
+    assert f"random|{RandomBot.__doc__}" in lines
+    assert "seer|Sees every card, and uses it. (In an arena without --server only.)" in lines
+    assert "bare" in lines
+    assert "lost|cannot be loaded: there is no bot 'lost': No module named 'no_such_module'" in lines
+    listed = {bot["name"]: bot for bot in json.loads(CliRunner().invoke(bots, ["--json"]).output)}
+    assert listed.keys() == registry.BUILT_IN.keys() | {"bare", "lost", "seer"}
+    assert listed["seer"] == {
+        "name": "seer",
+        "address": f"{__name__}:Seer",
+        "description": "Sees every card, and uses it.",
+        "sees_all": True,
+    }
+
+
+@pytest.mark.parametrize("query", ["", "?depth=1"])
+def test_bots_that_see_all_cards(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bot that sees all cards is refused wherever bots play at tables, with parameters, too; not in an arena."""
+    monkeypatch.setattr(Seer, "__init__", lambda self, random, depth=0: None)
+    seer = f"{__name__}:Seer{query}"
+    for command, arguments in [
+        (fleet, ["--server", "localhost:1", "--bots", f"greedy,{seer}"]),
+        (match, ["--bots", seer]),
+        (match, ["--bots", seer, "--server", "localhost:1"]),
+        (arena, ["--bots", f"{seer},greedy", "--server", "localhost:1"]),
+    ]:
+        refused = CliRunner().invoke(command, arguments, terminal_width=300)
+        assert refused.exit_code == 2
+        assert "at tables: it sees all cards, which only `arena` without --server shows" in refused.output
+    assert isinstance(registry.load_factory(seer)(random.Random(1)), Seer)
+    assert registry.load_table_factory("greedy") is GreedyBot
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Final
 
@@ -109,6 +110,9 @@ class Pod:
                     return await self._asked(described["grpc"]["port"], described["grpc"].get("service", ""))
                 if "exec" in described:
                     return await self._executed(described["exec"]["command"])
+                if "httpGet" in described:
+                    get = described["httpGet"]
+                    return await asyncio.to_thread(self._got, self.ports[get["port"]], get["path"])
                 return await self._connected(self.ports[described["tcpSocket"]["port"]])
         except TimeoutError:
             return False
@@ -164,6 +168,16 @@ class Pod:
     async def _executed(self, command: list[str]) -> bool:
         program = await asyncio.create_subprocess_exec(*map(self._here, command))
         return await program.wait() == 0
+
+    def _got(self, port: int, path: str) -> bool:
+        connection = HTTPConnection(self.host, port, timeout=10)
+        try:
+            connection.request("GET", path)
+            return 200 <= connection.getresponse().status < 400
+        except (OSError, HTTPException):
+            return False
+        finally:
+            connection.close()
 
     async def _connected(self, port: int) -> bool:
         with socket.socket() as probe:

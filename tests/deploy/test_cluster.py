@@ -195,13 +195,29 @@ async def test_draining_replica_is_not_ready(tmp_path: Path, sqlite_url: str) ->
             assert await pod.process.wait() == 0
 
 
+async def until_answered(pod: Pod, probe: str) -> None:
+    """Wait until a probe succeeds."""
+    async with asyncio.timeout(60):
+        while not await pod.answers(probe):
+            assert pod.process.returncode is None, pod.log
+
+
 async def test_fleet_plays_as_it_is_deployed(tmp_path: Path, sqlite_url: str) -> None:
-    """The bots of the fleet's Deployment take a table's seats, play the match, and stop gracefully."""
+    """The bots of the fleet's Deployment are ready by its probes, take a table's seats, play, and stop gracefully.
+
+    Where the service cannot be reached they are live, and not ready.
+    """
     async with cluster(tmp_path / "cluster", sqlite_url, replicas=2) as made:
         fleet = Pod(one(made.manifests, "Deployment", "buraco-fleet"), "127.0.0.1", tmp_path / "fleet", {})
         try:
             # The name of the headless Service does not resolve here: its addresses are used instead.
+            await fleet.start(*fleet.arguments_for(f"--server=127.0.0.1:{free_port()}"))
+            await until_answered(fleet, "startupProbe")
+            assert await fleet.answers("livenessProbe")
+            assert not await fleet.answers("readinessProbe")
+            await fleet.stop()
             await fleet.start(*fleet.arguments_for(f"--server={made.every_address}", "--courtesy=0"))
+            await until_answered(fleet, "readinessProbe")
             async with BuracoClient(made.proxy.address, api_key=API_KEY) as client:
                 table = await client.create_table("buraco-plus-classic", 2, target_score=0)
                 async for _ in client.watch(table.id):

@@ -136,6 +136,7 @@ def test_helm_finds_no_fault(overlay: str | None) -> None:
         (None, ("--set=metrics.prometheusRule.enabled=true",), "deploy/prometheus/rules.yml"),
         (None, ("--set=autoscaling.minReplicas=20",), "maxReplicas"),
         (None, ("--set=fleet.bots=null",), "bots"),
+        (None, ("--set-string=fleet.pause=soon",), "/fleet/pause"),
         ("dev", ("--set=replicas=2",), "one replica"),
         ("dev", ("--set=autoscaling.enabled=true",), "one replica"),
         ("dev", ("--set=podDisruptionBudget.enabled=true",), "podDisruptionBudget.enabled"),

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from buraco_bots.fleet_command import fleet
+from buraco_bots.pauses import NO_PAUSE, PauseRange
 from buraco_service.configuration import checks, loading, specs
 from buraco_service.configuration.settings import Settings
 from buraco_service.workers.link import KILL_MARGIN
@@ -27,8 +28,12 @@ MTLS: Final = (
     "--set=tls.mode=mtls,tls.existingSecret=tls,tls.clientCa.existingSecret=ca,fleet.enabled=true",
     "--set=fleet.tls.caSecret=ca,fleet.tls.clientSecret=bots,fleet.apiKey.existingSecret=bot-key",
 )
+LEVELS: Final = (
+    "--set=fleet.bots={greedy,mine?depth=2&style=bold},fleet.freeSeats={greedy}",
+    "--set-string=fleet.pause=0.5-2",
+)
 WEB: Final = ("--set=web.enabled=true,web.root=/page", '--set-json=web.origins=["https://a.example","http://b:81"]')
-WAYS: Final = [(None,), *((name,) for name in OVERLAYS), (None, *MTLS), ("redis", *WEB)]
+WAYS: Final = [(None,), *((name,) for name in OVERLAYS), (None, *MTLS), ("redis", *WEB), ("redis", *LEVELS)]
 PODS: Final = [
     (arguments, name)
     for arguments in WAYS
@@ -156,6 +161,16 @@ def test_probes_do_without_grpc_over_tls() -> None:
     assert "grpc" not in described["startupProbe"]
 
 
+def test_probes_of_the_fleet() -> None:
+    """The fleet is live while it runs, and ready while it searches, by its own port."""
+    described = container(rendered("redis"), "buraco-fleet")
+    live, ready = ({"path": path, "port": "metrics"} for path in ("/livez", "/readyz"))
+    assert described["startupProbe"]["httpGet"] == described["livenessProbe"]["httpGet"] == live
+    assert described["readinessProbe"]["httpGet"] == ready
+    (port,) = described["ports"]
+    assert port == {"name": "metrics", "containerPort": 9465}
+
+
 @pods
 def test_arguments_are_those_of_the_command(arguments: tuple[Any, ...], name: str) -> None:
     """A container starts a subcommand of `buraco`; the fleet's options are those of `buraco fleet`."""
@@ -167,6 +182,9 @@ def test_arguments_are_those_of_the_command(arguments: tuple[Any, ...], name: st
     assert command == fleet.name
     offered = {opt for parameter in fleet.params if isinstance(parameter, click.Option) for opt in parameter.opts}
     assert {option.partition("=")[0] for option in options} <= offered
+    given = fleet.make_context(command, [option for option in options if "-file=" not in option]).params
+    assert given["free_seats"] == ("greedy" if LEVELS[0] in arguments else None)
+    assert given["pause"] == (PauseRange(0.5, 2.0) if LEVELS[0] in arguments else NO_PAUSE)
     manifests = rendered(*arguments)
     host, _, port = options[0].removeprefix("--server=dns:///").partition(":")
     headless = one(manifests, "Service", host)

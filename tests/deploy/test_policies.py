@@ -17,13 +17,11 @@ from tests.deploy.programs import DEPLOY, Missing, checkov
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 DIGEST: Final = f"--set=image.digest=sha256:{'0' * 64}"
-SERVER, FLEET = f"Deployment.{NAMESPACE}.buraco", f"Deployment.{NAMESPACE}.buraco-fleet"
+SERVER: Final = f"Deployment.{NAMESPACE}.buraco"
 # The findings, and why they stay.
 ANSWERED: Final = {
     ("CKV_K8S_11", SERVER): "no limit of CPU: it would throttle a replica that has its core in the midst of a move",
     ("CKV_K8S_35", SERVER): "the store's URL is a setting, and settings are variables; keys and certificates are files",
-    ("CKV_K8S_8", FLEET): "it serves nobody, and ends where it cannot go on",
-    ("CKV_K8S_9", FLEET): "the same",
 }
 ANSWERED_OF_IMAGE: Final = {
     ("CKV_DOCKER_2", "."): "Kubernetes asks by gRPC, and looks at no HEALTHCHECK",

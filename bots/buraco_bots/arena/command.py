@@ -22,7 +22,7 @@ from buraco_bots.arena.standings import Pairing, pairings_of
 from buraco_bots.arena.statistics import SequentialTest
 from buraco_bots.arena.tables import Venue
 from buraco_bots.arena.workers import WorkerFailed, Workers
-from buraco_bots.registry import UnknownBot
+from buraco_bots.registry import UnknownBot, load_table_factory
 from buraco_bots.server_access import access_options, parse_access
 from buraco_bots.stopping import StopSignals
 from buraco_bots.thinking import thinking_limit_option
@@ -122,7 +122,7 @@ def arena(
         raise click.BadParameter("two bots or more are needed, no pairing of them twice", param_hint="--bots")
     settings = {
         "bots": names,
-        "made_of": {name: _describe(name) for name in names},
+        "made_of": {name: _describe(name, at_tables=server is not None) for name in names},
         "format": form,
         "seats": int(seats),
         "rule_set": rule_set,
@@ -155,8 +155,10 @@ def arena(
         signals.check()
 
 
-def _describe(name: str) -> dict[str, Any]:
+def _describe(name: str, *, at_tables: bool) -> dict[str, Any]:
     try:
+        if at_tables:
+            load_table_factory(name)
         return describe_bot(name)
     except UnknownBot as unknown:
         raise click.BadParameter(str(unknown), param_hint="--bots") from None

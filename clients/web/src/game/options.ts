@@ -9,6 +9,18 @@ import {
   TableAccess,
   type TableOptionsSchema,
 } from "@buraco/client/messages";
+import levels from "./levels.json";
+import type { PageKey, PageTexts } from "./texts";
+
+/** The levels of bots that the page offers, the weakest first. `make play` runs a bot of each. */
+export const LEVELS: readonly string[] = levels.offered;
+/** The level that is chosen at first. `make play` fills free seats with bots of it. */
+export const DEFAULT_LEVEL: string = levels.default;
+
+/** Return a level with how its bot plays: "random: any legal move, by chance". */
+export function describeLevel(level: string, texts: PageTexts): string {
+  return `${level}: ${texts.t(`level.${level}` as PageKey)}`;
+}
 
 export interface Chosen {
   seats: number;

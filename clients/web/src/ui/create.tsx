@@ -2,14 +2,13 @@
 
 import { AbsencePolicy, ChatMode, type RuleSet, SpectatorPolicy, TableAccess } from "@buraco/client/messages";
 import { useState } from "preact/hooks";
-import { canBeAbsent, optionsOf } from "../game/options";
+import { canBeAbsent, DEFAULT_LEVEL, describeLevel, LEVELS, optionsOf } from "../game/options";
 import { client, newEntropy } from "../net/client";
 import { keepCode, keepSeat, keptPlayer } from "../net/keep";
 import { useShared } from "./context";
 import { Dialog } from "./dialog";
 import { tableLink } from "./route";
 
-const LEVELS = ["greedy", "random"];
 const MORE_TARGETS = [0, 1005, 1505, 2005, 3005];
 
 export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[]; onClose: () => void }) {
@@ -31,7 +30,7 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
     bots: [] as readonly string[],
     absence: AbsencePolicy.WAIT,
     absentAfter: 0,
-    substitute: LEVELS[0]!,
+    substitute: DEFAULT_LEVEL,
   });
   // The list may come after the window.
   const preset = presets.find((rule) => rule.id === chosen.rules) ?? presets[0];
@@ -96,12 +95,12 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
     </label>
   );
   const levels = (key: string | number, label: string, value: string, choose: (level: string) => void) => (
-    <label key={key}>
+    <label key={key} class="wide">
       {label}
       <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
         {LEVELS.map((level) => (
           <option key={level} value={level}>
-            {level}
+            {describeLevel(level, texts)}
           </option>
         ))}
       </select>
@@ -144,12 +143,22 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
           </select>
         </label>
         <label>
+          {texts.t("create.stake")}
+          <input
+            type="number"
+            min={0}
+            max={1e12}
+            value={chosen.stake}
+            onInput={(event) => set({ stake: Number(event.currentTarget.value) })}
+          />
+        </label>
+        <label>
           {texts.t("create.bots")}
           <select
             value={chosen.bots.length}
             onChange={(event) => {
               const length = Number(event.currentTarget.value);
-              set({ bots: Array.from({ length }, (_, at) => chosen.bots[at] ?? LEVELS[0]!) });
+              set({ bots: Array.from({ length }, (_, at) => chosen.bots[at] ?? DEFAULT_LEVEL) });
             }}
           >
             {Array.from({ length: chosen.seats }, (_, count) => (
@@ -165,16 +174,6 @@ export function CreateTable({ presets, onClose }: { presets: readonly RuleSet[];
             set({ bots: chosen.bots.with(at, chosenLevel) }),
           ),
         )}
-        <label>
-          {texts.t("create.stake")}
-          <input
-            type="number"
-            min={0}
-            max={1e12}
-            value={chosen.stake}
-            onInput={(event) => set({ stake: Number(event.currentTarget.value) })}
-          />
-        </label>
         {seconds("turn", "create.turn", [0, 15, 30, 60, 90, 300])}
         {chosen.turn > 0 ? seconds("reserve", "create.reserve", [0, 30, 60, 120, 300, 600]) : null}
         {seconds("confirmation", "create.confirmation", [0, 15, 30, 60, 300])}

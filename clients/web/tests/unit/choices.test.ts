@@ -2,7 +2,8 @@ import { discard, drawStock, layMeld, layOff, moveWild } from "@buraco/client";
 import { AbsencePolicy, ChatMode, SpectatorPolicy, TableAccess } from "@buraco/client/messages";
 import { expect, test } from "vitest";
 import { hints, targetsOf, wildMoves } from "../../src/game/choices";
-import { optionsOf } from "../../src/game/options";
+import { DEFAULT_LEVEL, describeLevel, LEVELS, optionsOf } from "../../src/game/options";
+import { PageTexts } from "../../src/game/texts";
 import { routeOf, tableLink } from "../../src/ui/route";
 
 const legal = [
@@ -74,4 +75,10 @@ test("options that are at their default are left out", () => {
     absentAfter: { seconds: 30n },
     substituteLevel: "random",
   });
+});
+
+test.each(["en", "it", "pt", "es"] as const)("every level of bots is described in %s", (language) => {
+  const texts = new PageTexts(language);
+  expect(LEVELS).toContain(DEFAULT_LEVEL);
+  for (const level of LEVELS) expect(describeLevel(level, texts)).toMatch(new RegExp(`^${level}: .{10,36}$`));
 });

@@ -99,6 +99,13 @@ tcpSocket:
 {{- end }}
 {{- end }}
 
+{{/* The probe of the fleet at a path. */}}
+{{- define "buraco.fleetProbe" -}}
+httpGet:
+  path: {{ . }}
+  port: metrics
+{{- end }}
+
 {{/* Checks for which the schema of the values has no helpful message. */}}
 {{- define "buraco.checks" -}}
 {{- $values := .Values }}
