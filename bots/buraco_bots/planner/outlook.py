@@ -49,6 +49,9 @@ class Outlook:
         if is_pot_left:
             self.pot = weights.second_pot if own.pots_taken else weights.pot + weights.pot_risk * self.risk
             self.haste = weights.haste_few if len(view.hand) <= 6 or self.risk > 0.5 else weights.haste
+        elif has_clean if rules.close_needs_clean else has_buraco:
+            lead = max(-3.0, min(3.0, (own.table_points - other.table_points) / 100))
+            self.haste = weights.haste_close + weights.haste_lead * lead
         self._first_buraco = 0.0
         if not has_buraco:
             needs_buraco = own.pots_taken > 0 or rules.pot_needs_buraco

@@ -14,7 +14,7 @@ from buraco_bots.memory import Memory
 from buraco_bots.planner.melds import MeldWorth
 from buraco_bots.planner.outlook import Known, Outlook, Pairs, pairs_for
 from buraco_bots.planner.turns import Plan, TurnSearch
-from buraco_bots.planner.weights import Weights, read_coefficients, weights_for
+from buraco_bots.planner.weights import Game, Weights, read_coefficients, weights_for
 from buraco_rules import (
     Deal,
     Discard,
@@ -24,7 +24,6 @@ from buraco_rules import (
     Move,
     MoveWild,
     Phase,
-    RuleSet,
     TakePile,
     View,
     draw_violation,
@@ -38,9 +37,9 @@ class PlannerBot:
 
     def __init__(self, random: Random, weights: str = "") -> None:
         """`weights`: a file of weights; empty for those it was trained to."""
-        self._weights_for: Callable[[RuleSet, int], Weights] = partial(weights_for, read_coefficients(weights))
+        self._weights_for: Callable[[Game], Weights] = partial(weights_for, read_coefficients(weights))
         self._memory = Memory()
-        self._game: tuple[RuleSet, int] | None = None
+        self._game: Game | None = None
         self._weights: Weights
         self._worth: MeldWorth
         self._pairs: Pairs
@@ -49,7 +48,7 @@ class PlannerBot:
     def with_weights(cls, random: Random, weights: Weights) -> PlannerBot:
         """Return a planner that plays by these weights in any game: for training."""
         bot = cls(random)
-        bot._weights_for = lambda rules, seats: weights
+        bot._weights_for = lambda game: weights
         return bot
 
     def observe(self, event: event_pb2.Event) -> None:
@@ -74,10 +73,10 @@ class PlannerBot:
         return self._play(deal, moves, outlook).moves
 
     def _prepare(self, view: View) -> None:
-        game = view.rules, len(view.hand_counts)
+        game = Game(view.rules, len(view.hand_counts), not view.match.target_score)
         if game != self._game:
             self._game = game
-            self._weights = self._weights_for(*game)
+            self._weights = self._weights_for(game)
             self._worth = MeldWorth(view.rules, self._weights)
             self._pairs = pairs_for(view.rules, self._weights)
 

@@ -73,6 +73,10 @@ class Weights(NamedTuple):
     """A card that leaves the hand while a pot waits."""
     haste_few: float
     """The same with six cards or fewer, or when the deal may end soon."""
+    haste_close: float
+    """A card that leaves the hand while the side could close with the last one."""
+    haste_lead: float
+    """The same for each 100 points of lead, at most 300."""
     pot: float
     """A pot that would be the first of the side."""
     pot_risk: float
@@ -115,16 +119,29 @@ class Weights(NamedTuple):
     """The same, for each card of the pile."""
 
 
-TRAITS: Final[Mapping[str, Callable[[RuleSet, int], bool]]] = {
-    "always": lambda rules, seats: True,
-    "closed_pile": lambda rules, seats: rules.closed_pile,
-    "sets": lambda rules, seats: rules.sets,
-    "hard_close": lambda rules, seats: rules.close_needs_clean or rules.close_by is CloseBy.FLIGHT,
-    "hard_close_open_pile": lambda rules, seats: (
-        not rules.closed_pile and (rules.close_needs_clean or rules.close_by is CloseBy.FLIGHT)
-    ),
-    "pot_needs_buraco": lambda rules, seats: rules.pot_needs_buraco,
-    "four_seats": lambda rules, seats: seats == 4,
+class Game(NamedTuple):
+    """What is played."""
+
+    rules: RuleSet
+    seats: int
+    is_one_deal: bool
+    """Whether a match is one deal, so that a win by one point is as good as any."""
+
+    @property
+    def is_closing_hard(self) -> bool:
+        """Return True if closing takes more than any buraco and a discard."""
+        return self.rules.close_needs_clean or self.rules.close_by is CloseBy.FLIGHT
+
+
+TRAITS: Final[Mapping[str, Callable[[Game], bool]]] = {
+    "always": lambda game: True,
+    "closed_pile": lambda game: game.rules.closed_pile,
+    "sets": lambda game: game.rules.sets,
+    "hard_close": lambda game: game.is_closing_hard,
+    "hard_close_open_pile": lambda game: game.is_closing_hard and not game.rules.closed_pile,
+    "pot_needs_buraco": lambda game: game.rules.pot_needs_buraco,
+    "four_seats": lambda game: game.seats == 4,
+    "one_deal": lambda game: game.is_one_deal,
 }
 """What a game may have that coefficients depend on."""
 
@@ -132,9 +149,9 @@ Coefficients = Mapping[str, Sequence[float]]
 """By name of the weight: one number for each of TRAITS."""
 
 
-def weights_for(coefficients: Coefficients, rules: RuleSet, seats: int) -> Weights:
+def weights_for(coefficients: Coefficients, game: Game) -> Weights:
     """Return the weights for a game: the sum of the coefficients whose traits it has."""
-    has = [trait(rules, seats) for trait in TRAITS.values()]
+    has = [trait(game) for trait in TRAITS.values()]
     return Weights(
         *[
             sum([value for value, is_there in zip(coefficients[name], has, strict=True) if is_there])

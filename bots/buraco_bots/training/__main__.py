@@ -15,7 +15,7 @@ from buraco_bots.training.games import GAMES, compare
 
 @click.command("train", context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.option("--steps", type=click.IntRange(1, 100_000), default=200, help="Steps of the training.")
-@click.option("--pairs", type=click.IntRange(1, 1000), default=10, help="Pairs of deals of each game in a step.")
+@click.option("--pairs", type=click.IntRange(1, 1000), default=5, help="Pairs of deals of each game in a step.")
 @click.option("--workers", type=click.IntRange(1, 256), default=2, help="Processes that play.")
 @click.option("--seed", default="train", help="Any text: the same seed gives the same weights.")
 @click.option("--start", default="", metavar="FILE", help="Weights to start from.  [default: those of the planner]")

@@ -12,12 +12,12 @@ from math import cos, pi, sqrt
 from random import Random
 from typing import Final, NamedTuple
 
-from buraco_bots.planner.weights import TRAITS, Coefficients, Weights, weights_for
-from buraco_bots.training.games import GAMES, Game, Trial
+from buraco_bots.planner.weights import TRAITS, Coefficients, Game, Weights, weights_for
+from buraco_bots.training.games import GAMES, Trial
 
 REACH: Final = 0.8
 """How far a trial moves each weight, in `SCALES`, as a standard deviation."""
-FIRST_RATE: Final = 0.06
+FIRST_RATE: Final = 0.045
 LAST_RATE: Final = 0.01
 """How far a step moves a coefficient at most, in `SCALES`: at the beginning and at the end."""
 TRAIT_RATE: Final = 0.6
@@ -29,7 +29,7 @@ SCALES: Final = Weights(
     dirty_3=0.06, dirty_4=0.06, dirty_5=0.08, dirty_6=0.1, clean_3=0.06, clean_4=0.06, clean_5=0.08, clean_6=0.1,
     royal=0.2, first_buraco=20, first_clean=20, two=15, joker=8, card=3, same_rank=3, next_to=3, near_to=2, twin=3,
     live=0.3, fits=4, fits_gain=0.15, near_own=3, keep=0.2, risk=0.07, risk_close=0.2, risk_card=0.04, risk_stock=0.2,
-    risk_turn=0.04, haste=2.5, haste_few=4, pot=40, pot_risk=40, second_pot=40, flight=20, close=50, close_card=3,
+    risk_turn=0.04, haste=2.5, haste_few=4, haste_close=2.5, haste_lead=1, pot=40, pot_risk=40, second_pot=40, flight=20, close=50, close_card=3,
     unknown=6, hidden=3, pile_left=2, pile_left_fit=4, gives=8, gives_gain=0.15, gives_near=3, gives_live=0.3,
     gives_wild=10, pile_gives=1.5, pile_gives_live=0.05, pile_gives_wild=2, gives_known=3, pile_gives_known=0.5,
 )  # fmt: skip
@@ -60,9 +60,9 @@ class Evolution:
         """Return the trials of the next step, and the direction of each."""
         directions, trials = [], []
         for game in GAMES:
-            weights = weights_for(self.coefficients, game.rules, game.seats)
+            weights = weights_for(self.coefficients, game)
             for number in range(self._pairs):
-                seed = f"{self._seed}/{self._steps}/{game.rules.id}/{game.seats}/{number}"
+                seed = f"{self._seed}/{self._steps}/{game.rules.id}/{game.seats}/{game.is_one_deal}/{number}"
                 random = Random(seed)
                 steps = tuple([random.gauss(0.0, REACH) for _ in Weights._fields])
                 moved = [
@@ -79,7 +79,7 @@ class Evolution:
         gradient = [[0.0] * len(TRAITS) for _ in Weights._fields]
         for direction, result in zip(directions, results, strict=True):
             game = direction.game
-            has = [trait(game.rules, game.seats) for trait in TRAITS.values()]
+            has = [trait(game) for trait in TRAITS.values()]
             for row, step in zip(gradient, direction.steps, strict=True):
                 for place, is_there in enumerate(has):
                     if is_there:

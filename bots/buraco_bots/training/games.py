@@ -8,30 +8,28 @@ from typing import Final, NamedTuple
 
 from buraco_bots.matches import bot_random, master_seed, play_deal
 from buraco_bots.planner import PlannerBot
-from buraco_bots.planner.weights import Weights
-from buraco_rules import PRESETS, Ending, Match, RuleSet, deal_match, score_deal, server_seed
+from buraco_bots.planner.weights import Game, Weights
+from buraco_rules import PRESETS, Ending, Match, deal_match, score_deal, server_seed
 
 MAX_TURNS: Final = 160
 """Turns after which a deal of the training ends, so that two bots that only wait do not hold it up."""
-POINTS: Final = 400.0
-"""A difference of points that counts little less than a greater one."""
+LONG_MATCH: Final = 2000
+"""The target of a match of several deals."""
+WIDE: Final = 500.0
+"""A lead in one deal of a match that counts little less than a greater one."""
+NARROW: Final = 120.0
+"""The same where the deal decides."""
 EQUIVALENT: Final = frozenset({"burraco-fibur", "buraco-stbl"})
 """Rule sets so close to another that training on them would count that one twice."""
 
 
-class Game(NamedTuple):
-    """Rules, with fewer turns than usual, and the number of seats."""
-
-    rules: RuleSet
-    seats: int
-
-
 GAMES: Final = tuple(
     [
-        Game(replace(rules, id=f"{rules.id}-trained", max_turns=MAX_TURNS), seats)
+        Game(replace(rules, id=f"{rules.id}-trained", max_turns=MAX_TURNS), seats, is_one_deal)
         for rules in PRESETS
         if rules.id not in EQUIVALENT
         for seats in (2, 4)
+        for is_one_deal in (False, True)
     ]
 )
 
@@ -52,15 +50,13 @@ def compare(trial: Trial) -> float:
 
 def _play(trial: Trial, side: int) -> float:
     """Return the result of one deal of the pair, in which the first weights play `side`."""
-    seats, rules = trial.game.seats, trial.game.rules
+    game = trial.game
     contenders = (trial.first, trial.second) if side == 0 else (trial.second, trial.first)
-    bots = [PlannerBot.with_weights(bot_random(trial.seed, seat), contenders[seat & 1]) for seat in range(seats)]
-    # Half of the deals decide a match, and half begin one.
-    target = 0 if int.from_bytes(master_seed(trial.seed)[:1]) & 1 else 2000
-    match = Match(target_score=target, starter=-1)
-    deal, _ = deal_match(rules, seats, server_seed(master_seed(trial.seed), 1), match)
+    bots = [PlannerBot.with_weights(bot_random(trial.seed, seat), contenders[seat & 1]) for seat in range(game.seats)]
+    match = Match(target_score=0 if game.is_one_deal else LONG_MATCH, starter=-1)
+    deal, _ = deal_match(game.rules, game.seats, server_seed(master_seed(trial.seed), 1), match)
     end = play_deal(deal, bots).deal
     if end.ending is Ending.TWOS_BURACO:
         return 1.0 if end.seat_to_move & 1 == side else -1.0
     own, other = score_deal(end).sides[side].total, score_deal(end).sides[1 - side].total
-    return tanh((own - other) / POINTS)
+    return tanh((own - other) / (NARROW if game.is_one_deal else WIDE))
