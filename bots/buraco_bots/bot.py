@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol
 
 from buraco.v1 import event_pb2
 from buraco_codec.moves import move_from_pb, move_to_pb
-from buraco_rules import Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile, View
+from buraco_rules import Deal, Discard, DrawStock, LayMeld, LayOff, Move, MoveWild, TakePile, View
 
 WILD_MOVES_END: Final = 64
 """Moves of a turn after which no wild may be moved any more, unless nothing else is legal.
@@ -70,6 +70,19 @@ class Observes(Protocol):
         ...
 
 
+class SeesAll(Protocol):
+    """A bot that sees all cards: to measure what is left to gain, by an arena in processes alone.
+
+    Whatever plays at tables refuses it: see `sees_all`.
+    """
+
+    sees_all: Literal[True]
+    """An attribute of the class."""
+
+    true_deal: Deal | None
+    """The deal in which the bot is asked next: set before each choice."""
+
+
 class Closes(Protocol):
     """A bot that holds something beyond memory, such as a process."""
 
@@ -119,6 +132,11 @@ def _fault_with_lines(kind: FaultKind, message: str, lines: str) -> BotFault:
     fault = BotFault(kind, message)
     fault.lines = lines
     return fault
+
+
+def sees_all(bot: Bot | BotFactory) -> bool:
+    """Return True for a bot that `SeesAll`, or the factory of one."""
+    return getattr(getattr(bot, "func", bot), "sees_all", False) is True
 
 
 def make_bot(factory: BotFactory, random: Random) -> Bot:

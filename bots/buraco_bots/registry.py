@@ -30,8 +30,10 @@ MAX_PLAYER_NAME = 64
 """Characters."""
 
 BUILT_IN = {
+    "cheater": "buraco_bots.search.cheater:CheaterBot",
     "greedy": "buraco_bots.greedy:GreedyBot",
     "random": "buraco_bots.random_bot:RandomBot",
+    "search": "buraco_bots.search.player:SearchBot",
 }
 """Names of bots and their addresses; other distributions cannot take these names."""
 

@@ -320,4 +320,4 @@ def test_command_misused() -> None:
     """An unknown bot is answered with what there is, and exit code 2."""
     result = CliRunner().invoke(fleet_command, ["--server", "localhost:1", "--bots", "clever"])
     assert result.exit_code == 2
-    assert "known are greedy, random" in result.output
+    assert "known are cheater, greedy, random, search" in result.output

@@ -11,6 +11,8 @@ import pytest
 from buraco_bots import registry
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.random_bot import RandomBot
+from buraco_bots.search.cheater import CheaterBot
+from buraco_bots.search.player import SearchBot
 
 
 class Deep:
@@ -31,7 +33,9 @@ def test_parameters(query: str, depth: float, style: object) -> None:
     assert (bot.depth, bot.style) == (depth, style)
 
 
-@pytest.mark.parametrize(("name", "bot"), [("random", RandomBot), ("greedy", GreedyBot)])
+@pytest.mark.parametrize(
+    ("name", "bot"), [("random", RandomBot), ("greedy", GreedyBot), ("search", SearchBot), ("cheater", CheaterBot)]
+)
 def test_built_in(name: str, bot: type) -> None:
     """The built-in bots are found by name and made of a generator."""
     assert isinstance(registry.load_factory(name)(random.Random(1)), bot)
@@ -58,7 +62,7 @@ def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
         importlib.metadata.EntryPoint("greedy", "buraco_bots.random_bot:RandomBot", group),
     ]
     monkeypatch.setattr(registry, "entry_points", lambda *, group: added if group == registry.ENTRY_POINTS else [])
-    assert list(registry.list_addresses()) == ["greedy", "mine", "random"]
+    assert list(registry.list_addresses()) == ["cheater", "greedy", "mine", "random", "search"]
     assert registry.load_factory("mine") is RandomBot
     assert registry.load_factory("greedy") is GreedyBot
 
@@ -66,10 +70,10 @@ def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("clever", "known are greedy, random"),
-        ("", "known are greedy, random"),
+        ("clever", "known are cheater, greedy, random, search"),
+        ("", "known are cheater, greedy, random, search"),
         ("no_such_module:Bot", "No module named 'no_such_module'"),
-        (":Bot", "known are greedy, random"),
+        (":Bot", "known are cheater, greedy, random, search"),
         ("..up:Bot", "relative"),
         ("buraco_bots.bot:Nobody", "'Nobody' in 'buraco_bots.bot' does not make bots"),
         ("exec:", "'' is no program"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from buraco_bots.greedy.situation import Situation
 from buraco_bots.greedy.worth import extends
@@ -54,14 +55,15 @@ def _danger(view: View, theirs: tuple[Meld, ...], known: list[int], card: int) -
     if card in WILDS or any([extends(meld, card) for meld in theirs]):
         return 20.0 + lure
     unseen = 0
-    for other in _neighbours(card):
+    for other in neighbours(card):
         unseen += max(0, 2 - known.count(other))
     if view.rules.sets:
         unseen += max(0, 8 - sum([RANK[other] == RANK[card] for other in known]))
     return 0.3 * unseen * (1.0 + lure / 12.0)
 
 
-def _neighbours(card: int) -> list[int]:
+@cache
+def neighbours(card: int) -> list[int]:
     """Return the cards of the same suit that are one or two places away."""
     base = 13 * SUIT[card]
     found = {
