@@ -337,7 +337,7 @@ def test_the_sessions_of_the_bots_document_are_true() -> None:
     check_sessions("bots/README.md", 10)
 
 
-@pytest.mark.parametrize("bot", ["Patient", "Eager", "Watcher", "Watcher?threshold=9"])
+@pytest.mark.parametrize("bot", ["Patient", "Eager", "Watcher", "Watcher?threshold=9", "Watchful"])
 def test_the_bots_play_a_match(my_bots: Path, bot: str) -> None:
     """Each bot of the document is one: it plays a deal against a built-in one."""
     command = ("match", "--bots", f"my_bots:{bot},greedy", "--rule-set", "open", "--target", "0", "--seed", "readme")

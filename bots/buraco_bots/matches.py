@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
-from typing import Protocol
+from typing import Protocol, cast
 
 from buraco.v1 import event_pb2
-from buraco_bots.bot import Bot, BotFactory, BotFault, ask_for_moves, close_bot, make_bot, name_of
+from buraco_bots.bot import Bot, BotFactory, BotFault, SeesAll, ask_for_moves, close_bot, make_bot, name_of, sees_all
 from buraco_codec.events import event_bytes, redacted_event
 from buraco_rules import (
     Deal,
@@ -123,6 +123,8 @@ def play_deal(deal: Deal, bots: Sequence[Bot], ask: Ask = _ask, audience: Audien
         if deal.turn.number != turn:
             turn, turn_start = deal.turn.number, moves
             leads.append(view.sides[0].table_points - view.sides[1].table_points)
+        if sees_all(bots[seat]):
+            cast(SeesAll, bots[seat]).true_deal = deal
         for move in ask(seat, bots[seat], view, legal, moves - turn_start, audience.take(seat)):
             try:
                 deal, happened = apply_for(deal, seat, move)

@@ -31,9 +31,11 @@ MAX_PLAYER_NAME = 64
 """Characters."""
 
 BUILT_IN = {
+    "cheater": "buraco_bots.search.cheater:CheaterBot",
     "greedy": "buraco_bots.greedy:GreedyBot",
     "planner": "buraco_bots.planner:PlannerBot",
     "random": "buraco_bots.random_bot:RandomBot",
+    "search": "buraco_bots.search.player:SearchBot",
 }
 """Names of bots and their addresses; other distributions cannot take these names."""
 

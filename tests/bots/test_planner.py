@@ -11,7 +11,7 @@ from buraco.v1 import event_pb2
 from buraco_bots.matches import play_deal, play_match
 from buraco_bots.planner import PlannerBot
 from buraco_bots.planner.melds import MeldWorth, cards_nearby, cards_that_fit
-from buraco_bots.planner.weights import TRAITS, Weights, format_weights, read_coefficients, weights_for
+from buraco_bots.planner.weights import TRAITS, Game, Weights, format_weights, read_coefficients, weights_for
 from buraco_codec.events import event_bytes
 from buraco_notation import format_cards, parse_cards, parse_position
 from buraco_rules import (
@@ -115,10 +115,10 @@ def test_weights_depend_on_options_and_seats() -> None:
     """A coefficient counts where the game has its trait."""
     coefficients = {name: [float(2**place) for place in range(len(TRAITS))] for name in Weights._fields}
     rules = next(rules for rules in PRESETS if rules.closed_pile and rules.sets and rules.close_needs_clean)
-    names = [name for name, trait in TRAITS.items() if trait(rules, 2)]
-    assert names == ["always", "closed_pile", "sets", "hard_close"]
-    assert set(weights_for(coefficients, rules, 2)) == {1.0 + 2.0 + 4.0 + 8.0}
-    assert set(weights_for(coefficients, rules, 4)) == {1.0 + 2.0 + 4.0 + 8.0 + 64.0}
+    duel = Game(rules, seats=2, is_one_deal=False)
+    assert [name for name, trait in TRAITS.items() if trait(duel)] == ["always", "closed_pile", "sets", "hard_close"]
+    assert set(weights_for(coefficients, duel)) == {1.0 + 2.0 + 4.0 + 8.0}
+    assert set(weights_for(coefficients, Game(rules, 4, is_one_deal=True))) == {1.0 + 2.0 + 4.0 + 8.0 + 64.0 + 128.0}
 
 
 def test_weights_can_be_read_back(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_file_that_holds_no_weights_is_refused(tmp_path: Path, text: str) -> Non
 def meld(text: str) -> tuple[Deal, MeldWorth]:
     """A deal with one meld of side 0, and what values it."""
     deal = parse_position(f"rules: open | hand 0: Kd 3c | melds 0: {text} | turn: seat 0 meld")
-    return deal, MeldWorth(deal.rules, weights_for(read_coefficients(), deal.rules, 2))
+    return deal, MeldWorth(deal.rules, weights_for(read_coefficients(), Game(deal.rules, 2, is_one_deal=False)))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from buraco_bots.fleet_command import fleet
 from buraco_bots.greedy import GreedyBot
 from buraco_bots.match_command import match
 from buraco_bots.random_bot import RandomBot
+from buraco_bots.search.cheater import CheaterBot
+from buraco_bots.search.player import SearchBot
 from buraco_rules import Move, View
 
 
@@ -54,7 +56,9 @@ def test_parameters(query: str, depth: float, style: object) -> None:
     assert (bot.depth, bot.style) == (depth, style)
 
 
-@pytest.mark.parametrize(("name", "bot"), [("random", RandomBot), ("greedy", GreedyBot)])
+@pytest.mark.parametrize(
+    ("name", "bot"), [("random", RandomBot), ("greedy", GreedyBot), ("search", SearchBot), ("cheater", CheaterBot)]
+)
 def test_built_in(name: str, bot: type) -> None:
     """The built-in bots are found by name and made of a generator."""
     assert isinstance(registry.load_factory(name)(random.Random(1)), bot)
@@ -81,7 +85,7 @@ def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
         importlib.metadata.EntryPoint("greedy", "buraco_bots.random_bot:RandomBot", group),
     ]
     monkeypatch.setattr(registry, "entry_points", lambda *, group: added if group == registry.ENTRY_POINTS else [])
-    assert list(registry.list_addresses()) == ["greedy", "mine", "random"]
+    assert list(registry.list_addresses()) == ["cheater", "greedy", "mine", "random", "search"]
     assert registry.load_factory("mine") is RandomBot
     assert registry.load_factory("greedy") is GreedyBot
 
@@ -143,10 +147,10 @@ def test_bots_that_see_all_cards(query: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("clever", "known are greedy, random"),
-        ("", "known are greedy, random"),
+        ("clever", "known are cheater, greedy, random, search"),
+        ("", "known are cheater, greedy, random, search"),
         ("no_such_module:Bot", "No module named 'no_such_module'"),
-        (":Bot", "known are greedy, random"),
+        (":Bot", "known are cheater, greedy, random, search"),
         ("..up:Bot", "relative"),
         ("buraco_bots.bot:Nobody", "'Nobody' in 'buraco_bots.bot' does not make bots"),
         ("exec:", "'' is no program"),

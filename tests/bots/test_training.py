@@ -13,20 +13,21 @@ SEED = "test"
 
 
 def start() -> Evolution:
+    """An evolution that begins with the weights of the planner."""
     return Evolution(read_coefficients(), SEED, pairs=2)
 
 
 def test_equal_weights_are_equally_strong() -> None:
     """Both deals of a pair have the same cards, so that they cancel out exactly."""
     game = GAMES[0]
-    weights = weights_for(read_coefficients(), game.rules, game.seats)
+    weights = weights_for(read_coefficients(), game)
     assert compare(Trial(game, SEED, weights, weights)) == 0.0
 
 
 def test_weights_that_throw_wilds_away_are_weaker() -> None:
     """A comparison finds out who plays worse."""
     game = GAMES[0]
-    weights = weights_for(read_coefficients(), game.rules, game.seats)
+    weights = weights_for(read_coefficients(), game)
     foolish = weights._replace(two=-200.0, joker=-200.0, gives_wild=-200.0)
     results = [compare(Trial(game, f"{SEED}/{number}", weights, foolish)) for number in range(6)]
     assert sum(results) > 0
@@ -38,7 +39,7 @@ def test_trials_move_the_weights_to_opposite_sides() -> None:
     _, trials = evolution.trials()
     assert len(trials) == 2 * len(GAMES)
     for trial in trials:
-        middle = weights_for(evolution.coefficients, trial.game.rules, trial.game.seats)
+        middle = weights_for(evolution.coefficients, trial.game)
         for value, one, other in zip(middle, trial.first, trial.second, strict=True):
             assert abs((one + other) / 2 - value) < 1e-9 * max(1.0, abs(value))
 

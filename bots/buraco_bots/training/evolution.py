@@ -29,9 +29,10 @@ SCALES: Final = Weights(
     dirty_3=0.06, dirty_4=0.06, dirty_5=0.08, dirty_6=0.1, clean_3=0.06, clean_4=0.06, clean_5=0.08, clean_6=0.1,
     royal=0.2, first_buraco=20, first_clean=20, two=15, joker=8, card=3, same_rank=3, next_to=3, near_to=2, twin=3,
     live=0.3, fits=4, fits_gain=0.15, near_own=3, keep=0.2, risk=0.07, risk_close=0.2, risk_card=0.04, risk_stock=0.2,
-    risk_turn=0.04, haste=2.5, haste_few=4, haste_close=2.5, haste_lead=1, pot=40, pot_risk=40, second_pot=40, flight=20, close=50, close_card=3,
-    unknown=6, hidden=3, pile_left=2, pile_left_fit=4, gives=8, gives_gain=0.15, gives_near=3, gives_live=0.3,
-    gives_wild=10, pile_gives=1.5, pile_gives_live=0.05, pile_gives_wild=2, gives_known=3, pile_gives_known=0.5,
+    risk_turn=0.04, haste=2.5, haste_few=4, haste_close=2.5, haste_lead=1, pot=40, pot_risk=40, second_pot=40,
+    flight=20, close=50, close_card=3, unknown=6, hidden=3, pile_left=2, pile_left_fit=4, gives=8, gives_gain=0.15,
+    gives_near=3, gives_live=0.3, gives_wild=10, pile_gives=1.5, pile_gives_live=0.05, pile_gives_wild=2,
+    gives_known=3, pile_gives_known=0.5,
 )  # fmt: skip
 """By how much each weight has to change for a change of play that can be noticed."""
 

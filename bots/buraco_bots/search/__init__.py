@@ -1,0 +1,1 @@
+"""Bots that try their moves in deals that they imagine."""
