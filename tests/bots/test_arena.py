@@ -209,7 +209,7 @@ def test_changed_bot(tmp_path: Path) -> None:
     [
         (["--bots", "greedy"], "two bots or more are needed"),
         (["--bots", "greedy,random,greedy"], "no pairing of them twice"),
-        (["--bots", "greedy,clever"], "known are cheater, greedy, random, search"),
+        (["--bots", "greedy,clever"], "known are cheater, greedy, planner, random, search"),
         (["--bots", "greedy,random?depth=2"], "'depth' is none of its parameters"),
         (["--rule-set", "chess"], "buraco-plus-classic"),
         (["--sprt", "20,0"], "the lower first"),

@@ -199,7 +199,7 @@ def test_seats(server: RunningServer, arguments: list[str], bots: list[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--bots", "greedy,clever"], "there is no bot 'clever': known are cheater, greedy, random, search"),
+        (["--bots", "greedy,clever"], "there is no bot 'clever': known are cheater, greedy, planner, random, search"),
         (["--bots", "greedy,,random"], "a name is missing"),
         (["--bots", "greedy,random,greedy"], "3 bots do not fit 3 seats"),
         (["--bots", "greedy,random,greedy,random", "--seats", "2"], "4 bots do not fit 2 seats"),

@@ -85,7 +85,7 @@ def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
         importlib.metadata.EntryPoint("greedy", "buraco_bots.random_bot:RandomBot", group),
     ]
     monkeypatch.setattr(registry, "entry_points", lambda *, group: added if group == registry.ENTRY_POINTS else [])
-    assert list(registry.list_addresses()) == ["cheater", "greedy", "mine", "random", "search"]
+    assert list(registry.list_addresses()) == ["cheater", "greedy", "mine", "planner", "random", "search"]
     assert registry.load_factory("mine") is RandomBot
     assert registry.load_factory("greedy") is GreedyBot
 
@@ -147,10 +147,10 @@ def test_bots_that_see_all_cards(query: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("clever", "known are cheater, greedy, random, search"),
-        ("", "known are cheater, greedy, random, search"),
+        ("clever", "known are cheater, greedy, planner, random, search"),
+        ("", "known are cheater, greedy, planner, random, search"),
         ("no_such_module:Bot", "No module named 'no_such_module'"),
-        (":Bot", "known are cheater, greedy, random, search"),
+        (":Bot", "known are cheater, greedy, planner, random, search"),
         ("..up:Bot", "relative"),
         ("buraco_bots.bot:Nobody", "'Nobody' in 'buraco_bots.bot' does not make bots"),
         ("exec:", "'' is no program"),

@@ -167,12 +167,13 @@ def read_coefficients(path: str = "") -> Coefficients:
     Raise OSError, or ValueError if it is no such file.
     """
     source = Path(path) if path else files(__package__) / "weights.json"
-    document = json.loads(source.read_text(encoding="utf-8"))
+    text = source.read_text(encoding="utf-8")
     try:
+        document = json.loads(text)
         if document["traits"] != list(TRAITS):
-            raise ValueError(f"{path}: the traits have to be {', '.join(TRAITS)}")
+            raise ValueError(f"the traits have to be {', '.join(TRAITS)}")
         return {name: tuple(map(float, document["coefficients"][name])) for name in Weights._fields}
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is no file of weights: {error}") from error
 
 
