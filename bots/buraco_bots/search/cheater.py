@@ -18,7 +18,7 @@ TURNS: Final = 24
 
 
 class CheaterBot:
-    """Plays the turn after which the policy, at all seats, comes out best with the cards as they are.
+    """Sees all cards, and plays the turn that comes out best if all others play as planned.
 
     It is for measuring in the arena: it shows how much the bots that see their own cards alone have left to gain.
     """

@@ -28,7 +28,7 @@ POOR_ESTIMATES: Final = frozenset({"open pile, hard close, 2 seats"})
 
 
 class SearchBot:
-    """Plays as its policy does, unless rollouts show on good evidence that another turn is better."""
+    """Plays the turn of `planner`, unless another one does better in deals that are possible for what it knows."""
 
     def __init__(
         self,
