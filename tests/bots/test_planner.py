@@ -8,9 +8,10 @@ from random import Random
 import pytest
 
 from buraco.v1 import event_pb2
+from buraco_bots.greedy.waiting import cards_nearby, cards_that_fit
 from buraco_bots.matches import play_deal, play_match
 from buraco_bots.planner import PlannerBot
-from buraco_bots.planner.melds import MeldWorth, cards_nearby, cards_that_fit
+from buraco_bots.planner.melds import MeldWorth
 from buraco_bots.planner.weights import TRAITS, Game, Weights, format_weights, read_coefficients, weights_for
 from buraco_codec.events import event_bytes
 from buraco_notation import format_cards, parse_cards, parse_position

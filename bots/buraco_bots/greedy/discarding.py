@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from buraco_bots.greedy.situation import Situation
-from buraco_bots.greedy.worth import extends
+from buraco_bots.greedy.waiting import cards_that_fit, distance, neighbours, places_of
 from buraco_rules import Discard, Meld, MeldKind, View
-from buraco_rules.cards import ACE, ACE_HIGH, RANK, SUIT, WILDS
+from buraco_rules.cards import RANK, SUIT, WILDS
 
 
 def discard_costs(view: View, discards: Sequence[Discard], situation: Situation) -> list[tuple[float, Discard]]:
@@ -38,13 +37,13 @@ def _use(view: View, own: tuple[Meld, ...], card: int) -> float:
         elif view.rules.sets and RANK[other] == RANK[card]:
             use += 6.0
         elif SUIT[other] == SUIT[card] and other != card:
-            use += (0.0, 7.0, 4.0)[distance] if (distance := _distance(other, card)) <= 2 else 0.0
+            use += (0.0, 7.0, 4.0)[apart] if (apart := distance(other, card)) <= 2 else 0.0
     for meld in own:
-        if extends(meld, card):
+        if card in cards_that_fit(meld):
             use += 12.0
         elif meld.kind is MeldKind.RUN and SUIT[meld.natural] == SUIT[card]:
             low, high = meld.low_position, meld.low_position + len(meld.cards) - 1
-            if min(abs(place - end) for place in _places(card) for end in (low, high)) == 2:
+            if min(abs(place - end) for place in places_of(card) for end in (low, high)) == 2:
                 use += 6.0
     return use
 
@@ -52,7 +51,7 @@ def _use(view: View, own: tuple[Meld, ...], card: int) -> float:
 def _danger(view: View, theirs: tuple[Meld, ...], known: list[int], card: int) -> float:
     """Return what the card, and the pile with it, may gain for the opponents, in points."""
     lure = 3.0 * min(view.pile_count, 12)
-    if card in WILDS or any([extends(meld, card) for meld in theirs]):
+    if card in WILDS or any([card in cards_that_fit(meld) for meld in theirs]):
         return 20.0 + lure
     unseen = 0
     for other in neighbours(card):
@@ -60,25 +59,3 @@ def _danger(view: View, theirs: tuple[Meld, ...], known: list[int], card: int) -
     if view.rules.sets:
         unseen += max(0, 8 - sum([RANK[other] == RANK[card] for other in known]))
     return 0.3 * unseen * (1.0 + lure / 12.0)
-
-
-@cache
-def neighbours(card: int) -> list[int]:
-    """Return the cards of the same suit that are one or two places away."""
-    base = 13 * SUIT[card]
-    found = {
-        base + (ACE if place == ACE_HIGH else place)
-        for here in _places(card)
-        for place in range(here - 2, here + 3)
-        if 1 <= place <= ACE_HIGH
-    }
-    return sorted(found - {card})
-
-
-def _distance(first: int, second: int) -> int:
-    """Return the number of places between two cards of a suit."""
-    return min(abs(a - b) for a in _places(first) for b in _places(second))
-
-
-def _places(card: int) -> tuple[int, ...]:
-    return (ACE, ACE_HIGH) if RANK[card] == ACE else (RANK[card],)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from buraco_bots.greedy.imagined import play
 from buraco_bots.greedy.situation import Situation
-from buraco_rules import Deal, LayMeld, LayOff, Move, Phase, legal_lays
+from buraco_rules import Deal, LayMeld, LayOff, Meld, Move, MoveWild, Phase, legal_lays, meld_book
 
 
 def best_candidate(deal: Deal, moves: Iterable[Move], situation: Situation) -> tuple[float, LayMeld | LayOff | None]:
@@ -38,3 +38,14 @@ def line_gain(deal: Deal, situation: Situation) -> tuple[float, Deal]:
     if deal.phase is Phase.OVER:
         total += situation.close
     return total, deal
+
+
+def find_better_wild_place(deal: Deal, moves: Iterable[Move], worth: Callable[[Meld], float]) -> MoveWild | None:
+    """Return the move of a wild that makes its meld worth more, if any: so none is ever reversed."""
+    for move in moves:
+        if isinstance(move, MoveWild):
+            base = deal.side.melds[move.meld]
+            moved = meld_book(deal.rules).move_wild(base)
+            if moved is not None and worth(moved[0]) > worth(base):
+                return move
+    return None

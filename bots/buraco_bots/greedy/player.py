@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 
 from buraco_bots.greedy.discarding import discard_costs
 from buraco_bots.greedy.drawing import should_take_pile
 from buraco_bots.greedy.finishing import best_finish
 from buraco_bots.greedy.imagined import imagine
-from buraco_bots.greedy.melding import best_candidate
+from buraco_bots.greedy.melding import best_candidate, find_better_wild_place
 from buraco_bots.greedy.opening import opening_candidate
 from buraco_bots.greedy.situation import Situation, situation_of
 from buraco_bots.greedy.worth import meld_worth
@@ -27,7 +28,6 @@ from buraco_rules import (
     View,
     has_pot_left,
     judge_last_card,
-    meld_book,
 )
 
 
@@ -62,7 +62,7 @@ class GreedyBot:
             line = best_finish(deal, candidates, situation)
             if line is not None and line.gain > 0:
                 return line.first
-            move = _find_cleaning_wild_move(deal, moves)
+            move = find_better_wild_place(deal, moves, partial(meld_worth, deal.rules))
             if move is not None:
                 return move
             if situation.close < 0:
@@ -77,17 +77,6 @@ class GreedyBot:
         costs = discard_costs(view, discards, situation)
         least = min([cost for cost, _ in costs])
         return self._random.choice([discard for cost, discard in costs if cost == least])
-
-
-def _find_cleaning_wild_move(deal: Deal, moves: Sequence[Move]) -> MoveWild | None:
-    """Return the move of a wild that makes it a natural, if any. Only such moves are made, so none is reversed."""
-    for move in moves:
-        if isinstance(move, MoveWild):
-            base = deal.side.melds[move.meld]
-            moved = meld_book(deal.rules).move_wild(base)
-            if moved is not None and meld_worth(deal.rules, moved[0]) > meld_worth(deal.rules, base):
-                return move
-    return None
 
 
 def _would_close(deal: Deal, move: Move) -> bool:

@@ -17,7 +17,6 @@ from buraco_rules import (
     card_points,
     choose_outcome,
 )
-from buraco_rules.cards import RANK, SUIT
 
 BURACO_CHANCES: Final = (0.0, 0.0, 0.0, 0.08, 0.18, 0.32, 0.55)
 """The chance that a meld becomes a buraco, by its number of cards."""
@@ -45,14 +44,3 @@ def meld_after(deal: Deal, move: LayMeld | LayOff) -> tuple[Meld | None, Meld]:
     if outcome is None:
         raise ValueError("not a legal meld or lay-off")
     return deal.side.melds[move.meld] if isinstance(move, LayOff) else None, outcome.meld
-
-
-def extends(meld: Meld, card: int) -> bool:
-    """Return True if a natural card extends the meld at an end, or takes the place of its wild."""
-    if meld.kind is MeldKind.SET:
-        return RANK[card] == RANK[meld.natural]
-    if SUIT[card] != SUIT[meld.natural]:
-        return False
-    low, high = meld.low_position, meld.low_position + len(meld.cards) - 1
-    places = (1, 14) if RANK[card] == 1 else (RANK[card],)
-    return any([place in (low - 1, high + 1) or place == meld.wild_position for place in places])

@@ -1,13 +1,11 @@
-"""What melds are worth, with what they may still become, and which cards they wait for."""
+"""What melds are worth in points, with what they may still become, by trained weights."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from buraco_bots.planner.weights import Weights
 from buraco_rules import BURACO_SIZE, Meld, MeldKind, RuleSet, buraco_points, card_points
-from buraco_rules.cards import ACE_HIGH, RANK, RUN_CARDS, SUIT
 
 ROYAL_GROWTH: Final = (0.05, 0.1, 0.2, 0.35, 0.6, 1.0)
 """The share of `Weights.royal` that a clean run has, by its number of cards from 7 to 12."""
@@ -57,27 +55,3 @@ class MeldWorth:
 
 def _is_clean(meld: Meld) -> bool:
     return meld.wild_index is None and not meld.stays_dirty
-
-
-@lru_cache(4096)
-def cards_that_fit(meld: Meld) -> tuple[int, ...]:
-    """Return the natural cards that extend a meld at an end, or take the place of its wild."""
-    if meld.kind is MeldKind.SET:
-        return tuple([13 * suit + RANK[meld.natural] for suit in range(4)])
-    low, high = meld.low_position, meld.low_position + len(meld.cards) - 1
-    places = {low - 1, high + 1} | ({meld.wild_position} if meld.wild_position is not None else set())
-    return _run_cards(meld, places)
-
-
-@lru_cache(4096)
-def cards_nearby(meld: Meld) -> tuple[int, ...]:
-    """Return the natural cards two places away from the ends of a run; none for a set."""
-    if meld.kind is MeldKind.SET:
-        return ()
-    low, high = meld.low_position, meld.low_position + len(meld.cards) - 1
-    return _run_cards(meld, {low - 2, high + 2})
-
-
-def _run_cards(meld: Meld, places: set[int]) -> tuple[int, ...]:
-    cards = RUN_CARDS[SUIT[meld.natural]]
-    return tuple([cards[place] for place in sorted(places) if 1 <= place <= ACE_HIGH])

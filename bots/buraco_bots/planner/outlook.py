@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from buraco_bots.greedy.discarding import neighbours
+from buraco_bots.greedy.waiting import cards_nearby, cards_that_fit, distance, neighbours
 from buraco_bots.greedy.worth import meld_after
-from buraco_bots.planner.melds import MeldWorth, cards_nearby, cards_that_fit
+from buraco_bots.planner.melds import MeldWorth
 from buraco_bots.planner.weights import Weights
 from buraco_rules import Deal, LayMeld, LayOff, RuleSet, SideView, View
-from buraco_rules.cards import ACE, ACE_HIGH, JOKER, RANK, SUIT, WILDS
+from buraco_rules.cards import JOKER, RANK, SUIT, WILDS
 
 LARGE_PILE: Final = 12
 """Cards of a pile beyond which it counts no more."""
@@ -182,13 +182,9 @@ def _pair(rules: RuleSet, weights: Weights, first: int, second: int) -> float:
     if rules.sets and RANK[first] == RANK[second]:
         worth += weights.same_rank
     if SUIT[first] == SUIT[second] and first != second:
-        distance = min([abs(a - b) for a in _places(first) for b in _places(second)])
-        worth += weights.next_to if distance == 1 else weights.near_to if distance == 2 else 0.0
+        apart = distance(first, second)
+        worth += weights.next_to if apart == 1 else weights.near_to if apart == 2 else 0.0
     return worth
-
-
-def _places(card: int) -> tuple[int, ...]:
-    return (ACE, ACE_HIGH) if RANK[card] == ACE else (RANK[card],)
 
 
 def _count_helpers(rules: RuleSet, unseen: tuple[int, ...]) -> list[int]:

@@ -9,6 +9,7 @@ from random import Random
 from buraco.v1 import event_pb2
 from buraco_bots.greedy.finishing import best_finish
 from buraco_bots.greedy.imagined import BLANK, imagine, play
+from buraco_bots.greedy.melding import find_better_wild_place
 from buraco_bots.greedy.opening import opening_candidate
 from buraco_bots.memory import Memory
 from buraco_bots.planner.melds import MeldWorth
@@ -28,7 +29,6 @@ from buraco_rules import (
     View,
     draw_violation,
     legal_lays,
-    meld_book,
 )
 
 
@@ -111,7 +111,7 @@ class PlannerBot:
                     ),
                 ),
             )
-        cleaning = _find_cleaning_wild_move(deal, moves, self._worth)
+        cleaning = find_better_wild_place(deal, moves, self._worth.of)
         if cleaning is not None:
             return Plan(0.0, (cleaning,))
         plan = _best_plan(TurnSearch(outlook), deal, outlook)
@@ -130,14 +130,3 @@ def _best_plan(search: TurnSearch, deal: Deal, outlook: Outlook) -> Plan:
     if line is not None and line.gain > plan.value:
         return Plan(line.gain, (line.first,))
     return plan
-
-
-def _find_cleaning_wild_move(deal: Deal, moves: Sequence[Move], worth: MeldWorth) -> MoveWild | None:
-    """Return the move of a wild that makes its meld worth more, if any, so that none is reversed."""
-    for move in moves:
-        if isinstance(move, MoveWild):
-            base = deal.side.melds[move.meld]
-            moved = meld_book(deal.rules).move_wild(base)
-            if moved is not None and worth.of(moved[0]) > worth.of(base):
-                return move
-    return None

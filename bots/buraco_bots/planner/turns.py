@@ -9,6 +9,7 @@ from buraco_bots.planner.outlook import Outlook
 from buraco_rules import (
     Deal,
     Discard,
+    Ending,
     LastCard,
     LayMeld,
     LayOff,
@@ -79,8 +80,8 @@ class TurnSearch:
         outlook, deal = self._outlook, node.deal
         seat = before.seat_to_move
         if deal.phase is Phase.OVER:
-            closed = deal.ending.name == "CLOSED"
-            self._offer(node.gain + (outlook.close if closed else _MATCH_WON), node.moves)
+            won = outlook.close if deal.ending is Ending.CLOSED else _MATCH_WON
+            self._offer(node.gain + won, node.moves)
         elif deal.sides[seat & 1].pots_taken > before.sides[seat & 1].pots_taken:
             self._offer(node.gain + outlook.pot + outlook.weights.flight, node.moves)
         elif before.turn.must_meld and BLANK in before.pile:

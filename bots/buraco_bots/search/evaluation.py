@@ -10,8 +10,8 @@ from importlib.resources import files
 from operator import mul, sub
 from typing import Final
 
-from buraco_bots.greedy.discarding import neighbours
-from buraco_bots.greedy.worth import extends, meld_worth
+from buraco_bots.greedy.waiting import cards_that_fit, neighbours
+from buraco_bots.greedy.worth import meld_worth
 from buraco_rules import CloseBy, Deal, Meld, RuleSet, Side, buraco_points, card_points, view_of
 from buraco_rules.cards import RANK, WILDS
 
@@ -108,7 +108,7 @@ def _can_close(deal: Deal, own: Side) -> bool:
 
 def _count_fitting(cards: tuple[int, ...], melds: tuple[Meld, ...]) -> int:
     """Return how many natural cards extend one of the melds."""
-    return sum([card not in WILDS and any([extends(meld, card) for meld in melds]) for card in cards])
+    return sum([card not in WILDS and any([card in cards_that_fit(meld) for meld in melds]) for card in cards])
 
 
 def _connection(hand: tuple[int, ...], sets: bool) -> float:
