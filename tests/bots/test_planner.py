@@ -32,7 +32,7 @@ from buraco_rules import (
     legal_moves,
     view_of,
 )
-from buraco_rules.events import Discarded, Event
+from buraco_rules.events import Discarded, Drew, Event, TookPile
 
 
 def plan(text: str, *seen: Event) -> list[Move]:
@@ -183,3 +183,40 @@ def test_planner_plays_on_without_events() -> None:
             return self.planner.choose(view, moves)
 
     assert play_deal(deal, [Blind(), Blind()]).deal.phase is Phase.OVER
+
+
+def waiting(own: int, other: int, *events: Event) -> Move:
+    """What the planner draws after these events, with these scores of the match and a useless card in the pile."""
+    deal = parse_position(
+        f"rules: open | match: scores {own} {other} target 2000 | hand 0: 8c 9c | hand 1: 4s 5h | pile: Qh"
+        " | turn: seat 0 draw",
+        verify=False,
+    )
+    bot = PlannerBot.with_weights(Random(1), weights_that_fear_to_leave_a_pile(deal.rules))
+    for event in events:
+        bot.observe(event_pb2.Event.FromString(event_bytes(event)))
+    return bot.choose(view_of(deal, 0), legal_moves(deal))
+
+
+def weights_that_fear_to_leave_a_pile(rules: RuleSet) -> Weights:
+    """By these weights every pile is taken."""
+    return weights_for(read_coefficients(), Game(rules, 2, is_one_deal=False))._replace(pile_left=1000.0)
+
+
+SWAPS: list[Event] = [event for _ in range(4) for event in (TookPile(1, (25,), 1), Discarded(1, 25))]
+"""Two rounds in which everybody takes the single card of the pile."""
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "events", "move"),
+    [
+        (100, 200, SWAPS, DrawStock),
+        (100, 100, SWAPS, DrawStock),
+        (200, 100, SWAPS, TakePile),  # who leads may wait
+        (100, 200, SWAPS[:6], TakePile),  # too early
+        (100, 200, [*SWAPS, Drew(1, 25, 50)], TakePile),  # the deal has gone on
+    ],
+)
+def test_ends_a_standstill(own: int, other: int, events: list[Event], move: type[Move]) -> None:
+    """When all seats only swap cards with the pile, a side that does not lead draws from the stock."""
+    assert isinstance(waiting(own, other, *events), move)

@@ -14,6 +14,7 @@ from buraco_bots.greedy.opening import opening_candidate
 from buraco_bots.memory import Memory
 from buraco_bots.planner.melds import MeldWorth
 from buraco_bots.planner.outlook import Known, Outlook, Pairs, pairs_for
+from buraco_bots.planner.standstill import Standstill
 from buraco_bots.planner.turns import Plan, TurnSearch
 from buraco_bots.planner.weights import Game, Weights, read_coefficients, weights_for
 from buraco_rules import (
@@ -39,6 +40,7 @@ class PlannerBot:
         """`weights`: a file of weights; empty for those it was trained to."""
         self._weights_for: Callable[[Game], Weights] = partial(weights_for, read_coefficients(weights))
         self._memory = Memory()
+        self._standstill = Standstill()
         self._game: Game | None = None
         self._weights: Weights
         self._worth: MeldWorth
@@ -52,8 +54,9 @@ class PlannerBot:
         return bot
 
     def observe(self, event: event_pb2.Event) -> None:
-        """Remember the cards that are seen."""
+        """Remember the cards that are seen, and whether the deal goes on."""
         self._memory.note(event)
+        self._standstill.note(event)
 
     def choose(self, view: View, moves: Sequence[Move]) -> Move:
         """Return the first move of the plan."""
@@ -69,6 +72,8 @@ class PlannerBot:
         outlook = Outlook(view, known, self._weights, self._worth, self._pairs)
         deal = imagine(view, memory.known_pile(view))
         if view.phase is Phase.DRAW:
+            if self._standstill.has_to_end(view) and draw_violation(deal, DrawStock()) is None:
+                return [DrawStock()]
             return self._draw(deal, outlook)
         return self._play(deal, moves, outlook).moves
 
