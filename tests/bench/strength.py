@@ -37,15 +37,17 @@ def strength(bots: str, deals: int, matches: int, rule_sets: str, workers: int, 
     began = time.monotonic()
     click.echo(f"| {first} against {second} | seats | deals won | points a deal | matches won | ms a choice |")
     click.echo("| --- | --- | --- | --- | --- | --- |")
-    rates: list[float] = []
+    won = {"deals": list[float](), "matches": list[float]()}
     for rules, seats in itertools.product(PRESETS, (2, 4)):
         if rules.id in rule_sets.split(","):
             single = _play(first, second, rules, seats, 0, deals, workers, seed)
             whole = _play(first, second, rules, seats, rules.usual_targets[0], matches, workers, seed)
-            rates += [pairing.rate.value for pairing in [single] if pairing.pairs]
+            for what, pairing in (("deals", single), ("matches", whole)):
+                won[what] += [pairing.rate.value] if pairing.pairs else []
             click.echo(_row(rules, seats, single, whole))
     minutes = (time.monotonic() - began) / 60
-    click.echo(f"\n{fmean(rates):.1%} of deals on average; {minutes:.0f} minutes with {workers} workers.")
+    averages = ", ".join([f"{fmean(rates):.0%} of {what}" for what, rates in won.items() if rates])
+    click.echo(f"\n{first} won {averages} on average; {minutes:.0f} minutes with {workers} workers.")
 
 
 def _play(
