@@ -6,7 +6,7 @@ import pytest
 
 from buraco_bots.search.evaluation import features_of, value_of
 from buraco_bots.search.policy import RolloutPolicy
-from buraco_bots.search.rollouts import play_on, rollout
+from buraco_bots.search.rollouts import MATCH, play_on, rollout
 from buraco_rules import PRESETS, DrawStock, Phase, RuleSet, deal_first, score_deal
 from tests.bots.watched import moments
 
@@ -37,6 +37,25 @@ def test_end_of_the_deal(side: int) -> None:
     assert end.phase is Phase.OVER
     scores = score_deal(end).sides
     assert rollout(deal, [DrawStock()], 9, NEVER) == scores[side].total - scores[1 - side].total
+
+
+@pytest.mark.parametrize(
+    ("scores", "target", "counts"),
+    [
+        ((5000, 0), 2000, MATCH),
+        ((0, 5000), 2000, -MATCH),
+        ((5000, 0), 9000, 0.0),  # another deal follows
+        ((5000, 0), 0, 0.0),  # the deal is all there is, and its score counts
+    ],
+)
+def test_end_of_the_match(scores: tuple[int, int], target: int, counts: float) -> None:
+    """A deal that decides a match to a target score is worth more for who wins it than its score."""
+    deal, _ = deal_first(PRESETS[0], 2, bytes(32), starter=0)
+    decisive = deal._replace(match=deal.match._replace(scores=scores, target_score=target))
+    value = rollout(decisive, [DrawStock()], 9, NEVER)
+    end = play_on(decisive, [DrawStock()], [RolloutPolicy(Random(9 + seat)) for seat in range(2)], NEVER)
+    first, second = score_deal(end).sides
+    assert value == first.total - second.total + counts
 
 
 def test_same_seed() -> None:

@@ -94,7 +94,7 @@ class PlannerBot:
         search = TurnSearch(outlook)
         taken = _best_plan(search, play(deal, TakePile()), outlook)
         take = taken.value + weights.hidden * deal.pile.count(BLANK) * rest
-        stock = _best_plan(search, play(deal, DrawStock()), outlook).value
+        stock = _value_of_stock(search, play(deal, DrawStock()), outlook)
         stock += weights.unknown * rest - outlook.pile_left(deal.pile)
         return (TakePile(), *taken.moves) if take > stock else [DrawStock()]
 
@@ -123,6 +123,14 @@ class PlannerBot:
         if not plan.moves:
             return Plan(0.0, (next((move for move in moves if not isinstance(move, MoveWild)), moves[0]),))
         return plan
+
+
+def _value_of_stock(search: TurnSearch, drawn: Deal, outlook: Outlook) -> float:
+    """Return the value of a turn with a card of the stock, which is not known yet and not in the imagined hand."""
+    plan = _best_plan(search, drawn, outlook)
+    if len(drawn.hand) == 1 and not any([isinstance(move, (LayMeld, LayOff)) for move in plan.moves]):
+        return outlook.hand_worth(drawn.hand)  # there are two cards in truth: discarding one leaves the other
+    return plan.value
 
 
 def _best_plan(search: TurnSearch, deal: Deal, outlook: Outlook) -> Plan:

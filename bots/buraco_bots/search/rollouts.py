@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Final
 
 from buraco_bots.bot import Bot
 from buraco_bots.search.evaluation import value_of
 from buraco_bots.search.policy import RolloutPolicy, ask_policy
-from buraco_rules import Deal, Move, Phase, apply, legal_moves, score_deal, view_of
+from buraco_rules import Deal, Move, Phase, apply, legal_moves, match_result, score_deal, view_of
+
+MATCH: Final = 1000.0
+"""Points that a match counts for who wins it, and against who loses it."""
 
 
 def rollout(deal: Deal, turn: Sequence[Move], seed: int, turns: int) -> float:
     """Return by how many points the side to move leads after these moves of it and so many more turns of all seats.
 
-    The policy plays those, seeded. If the deal ends before, its score counts, else an estimate of it.
+    The policy plays those, seeded. If the deal ends before, its score counts, and MATCH if a match to a target score is
+    decided with it; else an estimate of the score.
     """
     side = deal.seat_to_move & 1
     end = play_on(deal, turn, [RolloutPolicy(Random(seed + seat)) for seat in range(deal.seats)], turns)
     if end.phase is not Phase.OVER:
         return value_of(end, side)
     totals = [score.total for score in score_deal(end).sides]
-    return float(totals[side] - totals[1 - side])
+    lead = float(totals[side] - totals[1 - side])
+    result = match_result(end) if end.match.target_score else None
+    if result is None or result.winner is None:
+        return lead
+    return lead + MATCH if result.winner == side else lead - MATCH
 
 
 def play_on(deal: Deal, turn: Sequence[Move], policies: Sequence[Bot], turns: int) -> Deal:
