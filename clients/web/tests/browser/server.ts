@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { DEFAULT_LEVEL } from "../../src/game/options";
 
 const ROOT = resolve(import.meta.dirname, "../../../..");
 const BURACO = process.env.BURACO ?? join(ROOT, ".venv/bin/buraco");
@@ -19,7 +20,7 @@ export class Server {
   #web = "127.0.0.1:0";
 
   /** Start a server; a fleet of bots, by their names, takes the seats that are free. */
-  static async start({ bots = "greedy" } = {}): Promise<Server> {
+  static async start({ bots = DEFAULT_LEVEL } = {}): Promise<Server> {
     const server = new Server();
     writeFileSync(join(server.#folder, "keys"), `first ${randomBytes(32).toString("hex")}\n`);
     await server.startService();
