@@ -47,7 +47,7 @@ def strength(bots: str, deals: int, matches: int, rule_sets: str, workers: int, 
             click.echo(_row(rules, seats, single, whole))
     minutes = (time.monotonic() - began) / 60
     averages = ", ".join([f"{fmean(rates):.0%} of {what}" for what, rates in won.items() if rates])
-    click.echo(f"\n{first} won {averages} on average; {minutes:.0f} minutes with {workers} workers.")
+    click.echo(f"\n{first} won {averages} on average; {minutes:.0f} minutes, workers: {workers}.")
 
 
 def _play(
