@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from buraco_bots.greedy.worth import meld_after, meld_worth
-from buraco_rules import CloseBy, Deal, LayMeld, LayOff, SideView, View, card_points, has_pot_left
+from buraco_rules import CloseBy, Deal, LayMeld, LayOff, RuleSet, View, card_points, has_pot_left
 from buraco_rules.cards import JOKER
+
+_LOST_MATCH: Final = -1000.0
+"""The worth of a close that would lose the match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,11 @@ class Situation:
 def situation_of(view: View) -> Situation:
     """Return the weights for the side that is to move."""
     seat = view.seat_to_move
-    rules, own, other = view.rules, view.sides[seat & 1], view.sides[1 - (seat & 1)]
-    theirs = [count for s, count in enumerate(view.hand_counts) if s & 1 != seat & 1]
+    rules, own = view.rules, view.sides[seat & 1]
     # If closing is hard, deals are long: buracos count for more than an early close, and an open pile feeds them.
-    slow = rules.close_needs_clean or rules.close_by is CloseBy.FLIGHT
+    slow = is_closing_hard(rules)
     hoards = slow and not rules.closed_pile
-    risk = _risk(view, other, min(theirs))
+    risk = _END_RISK.of(view)
     pot_to_take = bool(view.pot_counts) and own.pots_taken < rules.pots_per_side
     has_buraco = any([meld.is_buraco for meld in own.melds])
     has_clean = any([meld.is_clean_buraco for meld in own.melds])
@@ -78,31 +81,59 @@ def situation_of(view: View) -> Situation:
         40.0 if needs_buraco else 10.0 if not has_buraco else 0.0,
         40.0 if needs_clean else 0.0,
         pot,
-        _closing(view, own, other, sum(theirs)),
+        closing_gain(view, bonus=100.0, card=8.0),
     )
 
 
-def _risk(view: View, other: SideView, fewest: int) -> float:
-    """Return the risk, which grows with an opponent who may close soon and with a stock that runs out."""
-    may_close = (other.pots_taken or not view.pot_counts) and any([meld.is_buraco for meld in other.melds])
-    risk = 0.1
-    if may_close:
-        risk = max(risk, 0.9 - 0.1 * fewest)
-    turns_left = view.stock_count / len(view.hand_counts)
-    return min(1.0, max(risk, 0.9 - 0.12 * turns_left))
+def is_closing_hard(rules: RuleSet) -> bool:
+    """Return True if closing takes more than any buraco and a discard."""
+    return rules.close_needs_clean or rules.close_by is CloseBy.FLIGHT
 
 
-def _closing(view: View, own: SideView, other: SideView, their_cards: int) -> float:
-    """Return the bonus and the points of the opponents' hands, less what the own side would still make."""
-    seat = view.seat_to_move
-    partner = sum([count for s, count in enumerate(view.hand_counts) if s & 1 == seat & 1 and s != seat])
-    gain = 100.0 + 8.0 * their_cards - 8.0 * partner
+class EndRisk(NamedTuple):
+    """How likely the end of a deal is, as chances."""
+
+    base: float
+    """When nothing hints at it."""
+    close: float
+    """When an opponent without cards could close."""
+    card: float
+    """What each card of that opponent takes off."""
+    stock: float
+    """When the stock is empty."""
+    turn: float
+    """What each turn that the stock has left for a seat takes off."""
+
+    def of(self, view: View) -> float:
+        """Return the chance that the deal ends before the seat to move plays the cards it holds."""
+        seat = view.seat_to_move
+        other = view.sides[1 - (seat & 1)]
+        risk = self.base
+        if (other.pots_taken or not view.pot_counts) and any([meld.is_buraco for meld in other.melds]):
+            fewest = min([count for s, count in enumerate(view.hand_counts) if s & 1 != seat & 1])
+            risk = max(risk, self.close - self.card * fewest)
+        turns_left = view.stock_count / len(view.hand_counts)
+        return max(0.0, min(1.0, max(risk, self.stock - self.turn * turns_left)))
+
+
+_END_RISK: Final = EndRisk(base=0.1, close=0.9, card=0.1, stock=0.9, turn=0.12)
+
+
+def closing_gain(view: View, bonus: float, card: float) -> float:
+    """Return what closing now gains the seat to move: the bonus, and the points of the opponents' cards at `card` each.
+
+    Those of the partner's are taken off. A close that would lose the match is far below 0.
+    """
+    side = view.seat_to_move & 1
+    own, other = view.sides[side], view.sides[1 - side]
+    their_cards = sum([count for s, count in enumerate(view.hand_counts) if s & 1 != side])
+    partner = sum([count for s, count in enumerate(view.hand_counts) if s & 1 == side and s != view.seat_to_move])
     ours = own.match_score + own.table_points + 100 - 8 * partner
     theirs = other.match_score + other.table_points - 8 * their_cards
     target = view.match.target_score
     if ours < theirs and (not target or theirs >= target or ours >= target):
-        return -1000.0  # it would lose the match
-    return gain
+        return _LOST_MATCH
+    return bonus + card * their_cards - 8.0 * partner
 
 
 def can_finish(deal: Deal) -> bool:

@@ -17,8 +17,8 @@ class MeldWorth:
     def __init__(self, rules: RuleSet, weights: Weights) -> None:
         self._rules = rules
         self._chances = (
-            (0.0, 0.0, 0.0, *weights[Weights._fields.index("dirty_3") :][:4]),
-            (0.0, 0.0, 0.0, *weights[Weights._fields.index("clean_3") :][:4]),
+            (0.0, 0.0, 0.0, weights.dirty_3, weights.dirty_4, weights.dirty_5, weights.dirty_6),
+            (0.0, 0.0, 0.0, weights.clean_3, weights.clean_4, weights.clean_5, weights.clean_6),
         )
         self._royal = weights.royal
         self._known: dict[Meld, float] = {}

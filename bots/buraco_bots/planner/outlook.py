@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from buraco_bots.greedy.situation import EndRisk, closing_gain
 from buraco_bots.greedy.waiting import cards_nearby, cards_that_fit, distance, neighbours
 from buraco_bots.greedy.worth import meld_after
 from buraco_bots.planner.melds import MeldWorth
@@ -15,8 +16,6 @@ from buraco_rules.cards import JOKER, RANK, SUIT, WILDS
 
 LARGE_PILE: Final = 12
 """Cards of a pile beyond which it counts no more."""
-_LOST: Final = -1000.0
-"""The worth of a close that would lose the match."""
 
 
 class Known(NamedTuple):
@@ -34,13 +33,14 @@ class Outlook:
     def __init__(self, view: View, known: Known, weights: Weights, worth: MeldWorth, pairs: Pairs) -> None:
         seat = view.seat_to_move
         own, other = view.sides[seat & 1], view.sides[1 - (seat & 1)]
-        theirs = [count for s, count in enumerate(view.hand_counts) if s & 1 != seat & 1]
         rules = view.rules
         self._rules = rules
         self.weights = weights
         self._worth = worth
         self._pairs = pairs
-        self.risk = _risk(view, weights, other, min(theirs))
+        self.risk = EndRisk(
+            weights.risk, weights.risk_close, weights.risk_card, weights.risk_stock, weights.risk_turn
+        ).of(view)
         has_buraco = any([meld.is_buraco for meld in own.melds])
         has_clean = any([meld.is_clean_buraco for meld in own.melds])
         is_pot_left = bool(view.pot_counts) and own.pots_taken < rules.pots_per_side
@@ -58,7 +58,7 @@ class Outlook:
             self._first_buraco = weights.first_buraco if needs_buraco else 0.25 * weights.first_buraco
         needs_clean = rules.close_needs_clean and not has_clean and own.pots_taken > 0
         self._first_clean = weights.first_clean if needs_clean else 0.0
-        self.close = _closing(view, weights, own, other, sum(theirs))
+        self.close = closing_gain(view, 100.0 + weights.close, weights.close_card)
         self._helpers = _count_helpers(rules, known.unseen)
         self._uses = self._value_uses(own)
         next_seat = (seat + 1) % len(view.hand_counts)
@@ -152,13 +152,12 @@ class Outlook:
         for card, gain in given.items():
             dangers[card] = gain, weights.pile_gives
         for held in next_hand:
-            for card in neighbours(held) if held not in WILDS else ():
+            if held in WILDS:
+                continue
+            alike = range(RANK[held], JOKER, 13) if self._rules.sets else ()
+            for card in (*neighbours(held), *alike):
                 base, for_each = dangers[card]
                 dangers[card] = base + weights.gives_known, for_each + weights.pile_gives_known
-            if self._rules.sets and held not in WILDS:
-                for card in range(RANK[held], JOKER, 13):
-                    base, for_each = dangers[card]
-                    dangers[card] = base + weights.gives_known, for_each + weights.pile_gives_known
         for wild in WILDS:
             dangers[wild] = weights.gives_wild, weights.pile_gives_wild
         self._given = given.keys() | WILDS
@@ -198,25 +197,3 @@ def _count_helpers(rules: RuleSet, unseen: tuple[int, ...]) -> list[int]:
     for card in range(1, JOKER):
         helpers[card] = sum([counts[other] for other in neighbours(card)]) + (ranks[RANK[card]] if rules.sets else 0)
     return helpers
-
-
-def _risk(view: View, weights: Weights, other: SideView, fewest: int) -> float:
-    """Return the chance that the deal ends soon: an opponent may close, or the stock runs out."""
-    risk = weights.risk
-    may_close = (other.pots_taken or not view.pot_counts) and any([meld.is_buraco for meld in other.melds])
-    if may_close:
-        risk = max(risk, weights.risk_close - weights.risk_card * fewest)
-    turns_left = view.stock_count / len(view.hand_counts)
-    return max(0.0, min(1.0, max(risk, weights.risk_stock - weights.risk_turn * turns_left)))
-
-
-def _closing(view: View, weights: Weights, own: SideView, other: SideView, their_cards: int) -> float:
-    """Return the bonus and the points of the opponents' hands, less those of the partner's; a lost match costs more."""
-    seat = view.seat_to_move
-    partner = sum([count for s, count in enumerate(view.hand_counts) if s & 1 == seat & 1 and s != seat])
-    ours = own.match_score + own.table_points + 100 - 8 * partner
-    theirs = other.match_score + other.table_points - 8 * their_cards
-    target = view.match.target_score
-    if ours < theirs and (not target or theirs >= target or ours >= target):
-        return _LOST
-    return 100.0 + weights.close + weights.close_card * their_cards - 8.0 * partner

@@ -75,7 +75,7 @@ class PlannerBot:
             if self._standstill.has_to_end(view) and draw_violation(deal, DrawStock()) is None:
                 return [DrawStock()]
             return self._draw(deal, outlook)
-        return self._play(deal, moves, outlook).moves
+        return self._play(deal, moves, outlook)
 
     def _prepare(self, view: View) -> None:
         game = Game(view.rules, len(view.hand_counts), not view.match.target_score)
@@ -98,31 +98,25 @@ class PlannerBot:
         stock += weights.unknown * rest - outlook.pile_left(deal.pile)
         return (TakePile(), *taken.moves) if take > stock else [DrawStock()]
 
-    def _play(self, deal: Deal, moves: Sequence[Move], outlook: Outlook) -> Plan:
+    def _play(self, deal: Deal, moves: Sequence[Move], outlook: Outlook) -> Sequence[Move]:
         if deal.side.opening_required:
             opening = opening_candidate(deal)
             if opening is not None:
-                return Plan(0.0, (opening,))
+                return [opening]
             discards = [move for move in moves if isinstance(move, Discard)]
             if not discards:
-                return Plan(0.0, (moves[0],))
+                return moves[:1]
             hand, pile = deal.hand, len(deal.pile)
-            return Plan(
-                0.0,
-                (
-                    min(
-                        discards,
-                        key=lambda d: outlook.loss_of_discarding(hand, d.card) + outlook.danger_of(d.card, pile),
-                    ),
-                ),
-            )
+
+            def cost(discard: Discard) -> float:
+                return outlook.loss_of_discarding(hand, discard.card) + outlook.danger_of(discard.card, pile)
+
+            return [min(discards, key=cost)]
         cleaning = find_better_wild_place(deal, moves, self._worth.of)
         if cleaning is not None:
-            return Plan(0.0, (cleaning,))
-        plan = _best_plan(TurnSearch(outlook), deal, outlook)
-        if not plan.moves:
-            return Plan(0.0, (next((move for move in moves if not isinstance(move, MoveWild)), moves[0]),))
-        return plan
+            return [cleaning]
+        planned = _best_plan(TurnSearch(outlook), deal, outlook).moves
+        return planned or [next((move for move in moves if not isinstance(move, MoveWild)), moves[0])]
 
 
 def _value_of_stock(search: TurnSearch, drawn: Deal, outlook: Outlook) -> float:
@@ -137,9 +131,9 @@ def _best_plan(search: TurnSearch, deal: Deal, outlook: Outlook) -> Plan:
     """Return the best plan of a seat that has drawn, with those that empty its hand looked for more thoroughly."""
     if deal.phase is not Phase.MELD:
         return Plan(0.0, ())
-    plan = search.search(deal)
-    candidates: list[LayMeld | LayOff] = legal_lays(deal)
-    line = best_finish(deal, candidates, outlook)
+    lays = legal_lays(deal)
+    plan = search.search(deal, lays)
+    line = best_finish(deal, lays, outlook)
     if line is not None and line.gain > plan.value:
         return Plan(line.gain, (line.first,))
     return plan

@@ -52,8 +52,8 @@ class TurnSearch:
         self._outlook = outlook
         self._best = Plan(_WORST, ())
 
-    def search(self, deal: Deal) -> Plan:
-        """Return the best plan found for a seat that has drawn."""
+    def search(self, deal: Deal, lays: list[LayMeld | LayOff]) -> Plan:
+        """Return the best plan found for a seat that has drawn; `lays` are its legal melds and lay-offs."""
         self._best = Plan(_WORST, ())
         nodes = [_Node(self._outlook.hand_worth(deal.hand), 0.0, deal, ())]
         visited = set()
@@ -61,7 +61,7 @@ class TurnSearch:
             grown: list[tuple[float, float, _Node, LayMeld | LayOff]] = []
             for node in nodes:
                 self._end(node)
-                grown += self._grow(node)
+                grown += self._grow(node, legal_lays(node.deal) if node.moves else lays)
             grown.sort(key=lambda step: -step[0])
             nodes = []
             for value, gain, node, move in grown:
@@ -90,11 +90,11 @@ class TurnSearch:
         else:
             nodes.append(node)
 
-    def _grow(self, node: _Node) -> list[tuple[float, float, _Node, LayMeld | LayOff]]:
+    def _grow(self, node: _Node, lays: list[LayMeld | LayOff]) -> list[tuple[float, float, _Node, LayMeld | LayOff]]:
         outlook, deal = self._outlook, node.deal
         hand = deal.hand
         grown = []
-        for move in legal_lays(deal):
+        for move in lays:
             gain = outlook.gain_of(deal, move)
             value = node.value + gain - outlook.loss_of_laying(hand, move.cards)
             grown.append((value, node.gain + gain, node, move))

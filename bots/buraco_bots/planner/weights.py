@@ -13,7 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from buraco_rules import CloseBy, RuleSet
+from buraco_bots.greedy.situation import is_closing_hard
+from buraco_rules import RuleSet
 
 
 class Weights(NamedTuple):
@@ -127,18 +128,13 @@ class Game(NamedTuple):
     is_one_deal: bool
     """Whether a match is one deal, so that a win by one point is as good as any."""
 
-    @property
-    def is_closing_hard(self) -> bool:
-        """Return True if closing takes more than any buraco and a discard."""
-        return self.rules.close_needs_clean or self.rules.close_by is CloseBy.FLIGHT
-
 
 TRAITS: Final[Mapping[str, Callable[[Game], bool]]] = {
     "always": lambda game: True,
     "closed_pile": lambda game: game.rules.closed_pile,
     "sets": lambda game: game.rules.sets,
-    "hard_close": lambda game: game.is_closing_hard,
-    "hard_close_open_pile": lambda game: game.is_closing_hard and not game.rules.closed_pile,
+    "hard_close": lambda game: is_closing_hard(game.rules),
+    "hard_close_open_pile": lambda game: is_closing_hard(game.rules) and not game.rules.closed_pile,
     "pot_needs_buraco": lambda game: game.rules.pot_needs_buraco,
     "four_seats": lambda game: game.seats == 4,
     "one_deal": lambda game: game.is_one_deal,

@@ -10,9 +10,10 @@ from importlib.resources import files
 from operator import mul, sub
 from typing import Final
 
+from buraco_bots.greedy.situation import is_closing_hard
 from buraco_bots.greedy.waiting import cards_that_fit, neighbours
 from buraco_bots.greedy.worth import meld_worth
-from buraco_rules import CloseBy, Deal, Meld, RuleSet, Side, buraco_points, card_points, view_of
+from buraco_rules import Deal, Meld, RuleSet, Side, buraco_points, card_points, has_pot_left, view_of
 from buraco_rules.cards import RANK, WILDS
 
 LATE: Final = 15.0
@@ -100,10 +101,9 @@ def _growth(rules: RuleSet, meld: Meld) -> float:
 
 def _can_close(deal: Deal, own: Side) -> bool:
     """Return True if the side may close as far as pots and buracos decide."""
-    rules = deal.rules
-    if deal.pots and own.pots_taken < rules.pots_per_side:
+    if has_pot_left(deal, own):
         return False
-    return any([meld.is_clean_buraco if rules.close_needs_clean else meld.is_buraco for meld in own.melds])
+    return any([meld.is_clean_buraco if deal.rules.close_needs_clean else meld.is_buraco for meld in own.melds])
 
 
 def _count_fitting(cards: tuple[int, ...], melds: tuple[Meld, ...]) -> int:
@@ -137,5 +137,5 @@ def weights_for(rules: RuleSet, seats: int) -> tuple[float, ...]:
 def kind_of(rules: RuleSet, seats: int) -> str:
     """Return the name of the weights of a game: what its pile, its close and its seats have in common with others."""
     pile = "closed pile" if rules.closed_pile else "open pile"
-    close = "hard close" if rules.close_needs_clean or rules.close_by is CloseBy.FLIGHT else "easy close"
+    close = "hard close" if is_closing_hard(rules) else "easy close"
     return f"{pile}, {close}, {seats} seats"

@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 import click
 
 from buraco_bots.search.evaluation import FEATURES, features_of, kind_of
-from buraco_bots.search.policy import Policy, ask_policy
-from buraco_rules import PRESETS, Deal, Match, Phase, RuleSet, apply, deal_match, legal_moves, score_deal, view_of
+from buraco_bots.search.policy import Policy
+from buraco_bots.search.rollouts import play_next
+from buraco_rules import PRESETS, Match, Phase, RuleSet, deal_match, score_deal
 
 MAX_LEAD: Final = 1200
 """Points of a lead that count no more if they are exceeded."""
@@ -88,18 +89,11 @@ def play_positions(rules: RuleSet, seats: int, seed: str) -> Iterator[Position]:
     while deal.phase is not Phase.OVER:
         if deal.phase is Phase.DRAW:
             features.append(features_of(deal))
-        deal = _play_some(deal, policies[deal.seat_to_move])
+        deal = play_next(deal, policies[deal.seat_to_move])
     first, second = score_deal(deal).sides
     lead = max(-MAX_LEAD, min(MAX_LEAD, first.total - second.total))
     for chosen in random.sample(features, min(SAMPLES, len(features))):
         yield Position(chosen, lead)
-
-
-def _play_some(deal: Deal, policy: Policy) -> Deal:
-    moves = legal_moves(deal)
-    for move in ask_policy(policy, view_of(deal, deal.seat_to_move, moves), moves):
-        deal = apply(deal, move)[0]
-    return deal
 
 
 @click.command("fit")

@@ -55,9 +55,7 @@ class SearchBot:
     def observe(self, event: event_pb2.Event) -> None:
         """Note what everybody sees: where cards are that are hidden again."""
         self._memory.note(event)
-        observe: Callable[[event_pb2.Event], object] | None = getattr(self._policy, "observe", None)
-        if observe is not None:
-            observe(event)
+        self._policy.observe(event)
 
     def choose(self, view: View, moves: Sequence[Move]) -> Move:
         """Return the first move of the best turn found."""

@@ -42,7 +42,13 @@ def play_on(deal: Deal, turn: Sequence[Move], policies: Sequence[Bot], turns: in
     for move in turn:
         deal = apply(deal, move)[0]
     while deal.phase is not Phase.OVER and deal.turn.number <= last:
-        seat, moves = deal.seat_to_move, legal_moves(deal)
-        for move in ask_policy(policies[seat], view_of(deal, seat, moves), moves):
-            deal = apply(deal, move)[0]
+        deal = play_next(deal, policies[deal.seat_to_move])
+    return deal
+
+
+def play_next(deal: Deal, policy: Bot) -> Deal:
+    """Return the deal after the next moves of the policy of the seat to move."""
+    moves = legal_moves(deal)
+    for move in ask_policy(policy, view_of(deal, deal.seat_to_move, moves), moves):
+        deal = apply(deal, move)[0]
     return deal

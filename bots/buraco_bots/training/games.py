@@ -58,5 +58,5 @@ def _play(trial: Trial, side: int) -> float:
     end = play_deal(deal, bots).deal
     if end.ending is Ending.TWOS_BURACO:
         return 1.0 if end.seat_to_move & 1 == side else -1.0
-    own, other = score_deal(end).sides[side].total, score_deal(end).sides[1 - side].total
-    return tanh((own - other) / (NARROW if game.is_one_deal else WIDE))
+    totals = [score.total for score in score_deal(end).sides]
+    return tanh((totals[side] - totals[1 - side]) / (NARROW if game.is_one_deal else WIDE))

@@ -8,7 +8,7 @@ import type { View } from "./generated/buraco/v1/view_pb.js";
 /** Whether a watch has a stream: it connects for the first time, is connected, or connects again after a failure. */
 export type ConnectionState = "connecting" | "connected" | "reconnecting";
 
-/** What a watch yields. `kind` says which. */
+/** What a watch yields, by its `kind`. */
 export type Update =
   /** The whole state: first, and after `historyGone`. There is no view until the match starts. */
   | { readonly kind: "state"; readonly revision: bigint; readonly table: Table; readonly view: View | undefined }
