@@ -1,28 +1,18 @@
 /** Matches with bots in which something has to happen first, or takes its time. */
 
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createTable, openPage, playToEnd, startBrowser, step, takeSeat, waitForMatch } from "./browser";
-import { Server } from "./server";
+import type { Page } from "playwright-core";
+import { afterEach, expect, test } from "vitest";
+import { DEFAULT_LEVEL } from "../../src/game/options";
+import { createTable, openPage, playToEnd, step, takeSeat, waitForMatch } from "./browser";
+import { browser, server, useStage } from "./stage";
 
 const QUIET = { Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 };
 const MOST_DEALS = 8;
 
-let server: Server;
-let browser: Browser;
-
-beforeAll(async () => {
-  server = await Server.start({ bots: "greedy,random" });
-  browser = await startBrowser();
-});
+useStage({ bots: `greedy,random,${DEFAULT_LEVEL}` });
 
 afterEach(async () => {
   for (const context of browser.contexts()) await context.close();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
 });
 
 test("seats are kept for bots, each of its level, and taken by them", async () => {

@@ -1,5 +1,5 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   act,
   createTable,
@@ -7,27 +7,16 @@ import {
   openPage,
   openTab,
   revision,
-  startBrowser,
   step,
   waitForMatch,
   waitForTurn,
 } from "./browser";
-import { Server } from "./server";
+import { browser, server, useStage } from "./stage";
 
-let server: Server;
-let browser: Browser;
 let ada: Page;
 let id: string;
 
-beforeAll(async () => {
-  server = await Server.start();
-  browser = await startBrowser();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+useStage();
 
 beforeEach(async () => {
   ada = await openPage(browser, server.address, { name: "Ada" });

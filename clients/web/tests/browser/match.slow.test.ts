@@ -1,21 +1,9 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, test } from "vitest";
-import { type Size, startBrowser } from "./browser";
-import { Server } from "./server";
+import { test } from "vitest";
+import type { Size } from "./browser";
+import { browser, server, useStage } from "./stage";
 import { playWholeMatch } from "./whole-match";
 
-let server: Server;
-let browser: Browser;
-
-beforeAll(async () => {
-  server = await Server.start();
-  browser = await startBrowser();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+useStage();
 
 test.each([
   ["tablet", "dark"],

@@ -1,22 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTable, openPage, playToEnd, startBrowser, waitForMatch } from "./browser";
-import { Server } from "./server";
+import { expect, test } from "vitest";
+import { createTable, openPage, playToEnd, waitForMatch } from "./browser";
+import { browser, server, useStage } from "./stage";
 
 const MEMORY_GROWTH = 1.35;
 
-let server: Server;
-let browser: Browser;
-
-beforeAll(async () => {
-  server = await Server.start();
-  browser = await startBrowser();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+useStage();
 
 test("memory stays level over a long match that is watched", async () => {
   const page = await openPage(browser, server.address, { name: "Ada" });

@@ -1,32 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  act,
-  barriers,
-  createTable,
-  openPage,
-  picture,
-  startBrowser,
-  step,
-  waitForMatch,
-  waitForTurn,
-} from "./browser";
-import { Server } from "./server";
+import { expect, test } from "vitest";
+import { act, barriers, createTable, openPage, picture, step, waitForMatch, waitForTurn } from "./browser";
+import { browser, server, useStage } from "./stage";
 
 const FIRST_PICTURE_MS = 1000;
 
-let server: Server;
-let browser: Browser;
-
-beforeAll(async () => {
-  server = await Server.start();
-  browser = await startBrowser();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+useStage();
 
 test("the first picture is there within a second", async () => {
   const page = await openPage(browser, server.address);

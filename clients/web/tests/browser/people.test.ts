@@ -1,27 +1,16 @@
 /** What people do at a table besides playing cards, by the page's buttons. No bots are there. */
 
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createTable, openPage, startBrowser, step, takeSeat, waitForMatch, waitForTurn } from "./browser";
-import { Server } from "./server";
+import type { Page } from "playwright-core";
+import { afterEach, expect, test } from "vitest";
+import { createTable, openPage, step, takeSeat, waitForMatch, waitForTurn } from "./browser";
+import { browser, server, useStage } from "./stage";
 
 const QUIET = { Target: 0, "Time for a turn": 0, "Time to confirm a score": 0 };
 
-let server: Server;
-let browser: Browser;
-
-beforeAll(async () => {
-  server = await Server.start({ bots: "" });
-  browser = await startBrowser();
-});
+useStage({ bots: "" });
 
 afterEach(async () => {
   for (const context of browser.contexts()) await context.close();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
 });
 
 /** Open a page for each name. */

@@ -1,20 +1,8 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { barriers, createTable, openPage, picture, startBrowser, takeSeat, waitForMatch } from "./browser";
-import { Server } from "./server";
+import { expect, test } from "vitest";
+import { barriers, createTable, openPage, picture, takeSeat, waitForMatch } from "./browser";
+import { browser, server, useStage } from "./stage";
 
-let server: Server;
-let browser: Browser;
-
-beforeAll(async () => {
-  server = await Server.start({ bots: "" });
-  browser = await startBrowser();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+useStage({ bots: "" });
 
 test("a phrase is read in the language of each player, a text as it was written", async () => {
   const ada = await openPage(browser, server.address, { name: "Ada" });
